@@ -29,7 +29,7 @@ from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.sweeps.shipped_spaces import find_space
 from algophase.training.run.optimizer import AdamW
-from algophase.training.run.plan import Group, plan
+from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.threads import threads_for
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def trained(
     return [networks[index] for index in range(len(runs))]
 
 
-def _together(group: Group, start: Sequence[Network] | None, epochs: int) -> list[Network]:
+def _together(
+    group: PlannedEnsemble, start: Sequence[Network] | None, epochs: int
+) -> list[Network]:
     runs = group.runs
     with threads_for(group):
         engine = group.engine_class(list(runs), group.device, group.precision)

@@ -12,7 +12,7 @@ from commands import call
 from runs_made import row, sweep_of
 
 from algophase.cli.output import LiveBar
-from algophase.core.wording import plain
+from algophase.core.wording import printable
 from algophase.storage.runs_table import write_shard
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\x00\r"
@@ -24,8 +24,8 @@ def harmless(text: str) -> bool:
 
 
 def test_what_could_move_the_cursor_is_a_question_mark() -> None:
-    assert plain("a\x1b[2Jb\r\nc\td\u202ee\udcff") == "a?[2Jb?\nc?d?e?"
-    assert plain("Größe: 3·10⁴,\u00a0naïve ✓\n") == "Größe: 3·10⁴,\u00a0naïve ✓\n".replace(
+    assert printable("a\x1b[2Jb\r\nc\td\u202ee\udcff") == "a?[2Jb?\nc?d?e?"
+    assert printable("Größe: 3·10⁴,\u00a0naïve ✓\n") == "Größe: 3·10⁴,\u00a0naïve ✓\n".replace(
         "\u00a0", " "
     )
 

@@ -9,15 +9,17 @@ import torch
 from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
 from algophase.sweeps.work import Standing
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import Progress
 
 
-def group(count: int, device: str = "cuda", engine: str = "fused", width: int = 128) -> Group:
+def group(
+    count: int, device: str = "cuda", engine: str = "fused", width: int = 128
+) -> PlannedEnsemble:
     runs = tuple(
         RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count)
     )
-    return Group(tuple(range(count)), runs, engine, torch.device(device), "half")
+    return PlannedEnsemble(tuple(range(count)), runs, engine, torch.device(device), "half")
 
 
 def progress(epoch: int, epochs: int = 1000) -> Progress:
@@ -28,7 +30,9 @@ def nothing_done() -> Standing:
     return Standing(200, 0, Counter(), 1.0)
 
 
-def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Group) -> int | None:
+def watched(
+    seconds_an_epoch: float, deadline: float, epochs: list[int], of: PlannedEnsemble
+) -> int | None:
     """How many would end in time, if the trial cuts. Until epoch 1 it takes 5 s longer: kernels
     are compiled.
     """

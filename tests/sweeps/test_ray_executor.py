@@ -24,7 +24,7 @@ from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import ray_cluster, ray_executor, ray_task
 from algophase.sweeps.ray_executor import sweep_on_ray
-from algophase.sweeps.ray_task import Shard
+from algophase.sweeps.ray_task import TaskRuns
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Finished, Options, Standing
@@ -264,10 +264,10 @@ def test_it_stops_and_goes_on(
     assert kill_sweep.difference(tmp_path / "local", there.path) is None
 
 
-def failing(count: int) -> Callable[..., list[Shard]]:
+def failing(count: int) -> Callable[..., list[TaskRuns]]:
     """Shards of which so many ask for what a CPU does not have."""
 
-    def shards(*arguments: Any) -> list[Shard]:
+    def shards(*arguments: Any) -> list[TaskRuns]:
         made = REAL_SHARDS(*arguments)
         broken = [
             replace(shard, options=replace(shard.options, precision="tf32"))

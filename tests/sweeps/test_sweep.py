@@ -29,7 +29,7 @@ from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep_here
 from algophase.sweeps.work import Finished, Options, Standing
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import Progress
 
 TINY = Space.from_dict(
@@ -200,7 +200,7 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(
         }
     )
 
-    def impatient(part: Group, *_: object) -> Callable[[Progress], None]:
+    def impatient(part: PlannedEnsemble, *_: object) -> Callable[[Progress], None]:
         def watch(progress: Progress) -> None:
             if len(part.runs) > 3:
                 raise TooLong(part.only(range(3)))
@@ -227,7 +227,7 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
         }
     )
 
-    def never(part: Group, *_: object) -> Callable[[Progress], None]:
+    def never(part: PlannedEnsemble, *_: object) -> Callable[[Progress], None]:
         def watch(progress: Progress) -> None:
             raise TooLong(part.only(range(len(part.runs) - 1)))
 

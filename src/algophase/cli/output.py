@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 from algophase.core.messages import listening
-from algophase.core.wording import counted, duration, floored, plain
+from algophase.core.wording import counted, duration, floored, printable
 
 if TYPE_CHECKING:
     from algophase.analysis.result import Analysis
@@ -31,7 +31,7 @@ def echo(text: object, *, err: bool = False) -> None:
     """Print lines that may hold text from files: no control character of theirs reaches the
     terminal.
     """
-    typer.echo(plain(str(text)), err=err)
+    typer.echo(printable(str(text)), err=err)
 
 
 def complain(message: object) -> None:
@@ -112,7 +112,9 @@ class LiveBar:
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        self.console.print(plain(line), markup=False, emoji=False, highlight=False, soft_wrap=True)
+        self.console.print(
+            printable(line), markup=False, emoji=False, highlight=False, soft_wrap=True
+        )
 
     def complain(self, message: object) -> None:
         self.say(_complaint(message))
@@ -120,7 +122,8 @@ class LiveBar:
     def show(self, line: str, **task: Any) -> None:
         """line: what a log gets; task: what the bar shows."""
         shown: dict[str, Any] = {
-            name: plain(value) if isinstance(value, str) else value for name, value in task.items()
+            name: printable(value) if isinstance(value, str) else value
+            for name, value in task.items()
         }
         self.bar.update(self.task, **shown)
         if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:

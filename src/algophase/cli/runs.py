@@ -11,7 +11,7 @@ import typer
 from algophase.cli import completion
 from algophase.cli.output import echo
 from algophase.core.errors import InputError
-from algophase.core.wording import plain
+from algophase.core.wording import printable
 from algophase.pages.table import Table
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if 1e-3 <= abs(value) < 1e6 or value == 0 else f"{value:.3g}"
     text = " ".join(map(_cell, value)) if isinstance(value, list) else str(value)
-    text = plain(text).replace("\n", "?")
+    text = printable(text).replace("\n", "?")
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
@@ -256,7 +256,7 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
     if csv == "-":
         # Not by typer, which cuts colour codes out of text: what follows one could be a formula
         # then.
-        sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return
     from algophase.storage.files import write_atomically
 

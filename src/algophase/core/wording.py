@@ -4,7 +4,7 @@ import math
 import unicodedata
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Text from anywhere for a terminal: what could move the cursor or change what is shown
     becomes a question mark.
     """

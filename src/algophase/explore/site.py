@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Answer = Callable[[dict[str, Any], Any], Iterable[bytes]]  # a WSGI application
 SWEEP = re.compile(r"/sweep/([^/]+)(/.*)?", re.DOTALL)
 PROBLEM = "algophase.problem"  # in a request: why the map is shown in place of a sweep's page
-Group = tuple[str, Sequence[Path]]  # a heading, and the sweeps under it
+HeadedSweeps = tuple[str, Sequence[Path]]  # a heading, and the sweeps under it
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -43,7 +43,7 @@ ABOUT = (
 )
 
 
-def groups_at(folder: Path | None) -> list[Group]:
+def groups_at(folder: Path | None) -> list[HeadedSweeps]:
     """The sweeps in a folder; without one, those of the current folder and the shipped ones. Empty
     where it holds none itself.
 

@@ -29,7 +29,7 @@ from algophase.reports.phase_diagrams import (
 from algophase.reports.save_figure import save_figure
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import BoundaryRow
-from algophase.runs.matching import Group
+from algophase.runs.matching import MatchedRuns
 from algophase.runs.runs import inside_phase
 from algophase.runs.statistics import TENTHS, Share
 
@@ -129,7 +129,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     return figure
 
 
-def _measures(group: Group) -> tuple[str, str]:
+def _measures(group: MatchedRuns) -> tuple[str, str]:
     """What both sides have: the released table has the symmetricity of a network with an equals
     sign only without it, and the irrelevance only of the wrong logit."""
     symmetric, irrelevant = (
@@ -139,14 +139,14 @@ def _measures(group: Group) -> tuple[str, str]:
     return (*symmetric, SYMMETRICITY)[0], (*irrelevant, WRONG_LOGIT)[0]
 
 
-def _points(group: Group, side: int, measure: str) -> "pandas.DataFrame | None":
+def _points(group: MatchedRuns, side: int, measure: str) -> "pandas.DataFrame | None":
     runs = compared_runs(group, side)
     if measure not in runs:
         return None
     return runs[runs[measure].notna() & runs["_rate"].notna()]
 
 
-def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> None:
+def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | None) -> None:
     """Single runs, theirs behind ours, with each side's boundary as a line and its interval as a
     band.
     """
@@ -190,7 +190,7 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
     )
 
 
-def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
+def _plane(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow) -> None:
     """Runs by rate and width, filled if inside the phase, with each side's boundary as a line
     (figure 7, bottom).
     """
@@ -220,7 +220,7 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
     axes.yaxis.set_major_formatter("{x:g}")
 
 
-def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> None:
+def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | None) -> None:
     """Share of runs inside the phase in each tenth with Wilson intervals, over the logistic
     curve with its bootstrap band.
     """

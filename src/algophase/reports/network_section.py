@@ -50,7 +50,7 @@ from algophase.reports.phase_diagrams import Mark, rate_by_metric, standing_figu
 from algophase.reports.plotly_style import Panel, look
 from algophase.reports.program_panels import program_panels
 from algophase.runs.runs import Runs
-from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
+from algophase.runs.standing import MetricStanding, foreign_settings, settings_of, standings
 from algophase.storage.files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.training.run.trained import CURVES
@@ -442,7 +442,7 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     )
 
 
-def key(placed: Sequence[Standing]) -> str:
+def key(placed: Sequence[MetricStanding]) -> str:
     """The verdicts' colours, once for all histograms."""
     names = in_order(placed[0].values["_verdict"]) if placed else []
     return (

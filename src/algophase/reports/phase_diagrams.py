@@ -18,9 +18,9 @@ from algophase.reports.plotly_style import GREY, graph_objects, look, new_figure
 from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
-from algophase.runs.matching import Group
+from algophase.runs.matching import MatchedRuns
 from algophase.runs.runs import Runs, accurate, circular, inside_phase
-from algophase.runs.standing import Standing
+from algophase.runs.standing import MetricStanding
 from algophase.runs.statistics import TENTHS, Floats, Share
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def histogram(
     return figure
 
 
-def standing_figure(standing: Standing) -> "Figure":
+def standing_figure(standing: MetricStanding) -> "Figure":
     """A metric over a population, with one network's value marked."""
     values = standing.values
     figure = histogram(
@@ -384,14 +384,14 @@ def transition(
     return figure
 
 
-def compared_runs(group: Group, side: int) -> "pandas.DataFrame":
+def compared_runs(group: MatchedRuns, side: int) -> "pandas.DataFrame":
     """The runs of one side that a comparison draws: circular accurate ones where circularity is
     defined, else accurate ones.
     """
     return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
 
 
-def compared_transition(comparison: Comparison, group: Group, row: BoundaryRow) -> "Figure":
+def compared_transition(comparison: Comparison, group: MatchedRuns, row: BoundaryRow) -> "Figure":
     """Both sides of a comparison in one transition."""
     names = [side.name for side in comparison.sides]
     return transition(
@@ -400,7 +400,7 @@ def compared_transition(comparison: Comparison, group: Group, row: BoundaryRow) 
 
 
 def share_names(
-    comparison: Comparison, groups: Sequence[Group]
+    comparison: Comparison, groups: Sequence[MatchedRuns]
 ) -> list[tuple[str, tuple[Share, Share]]]:
     """The shares over all rates of these groups, each with its name."""
     labels = {group.label for group in groups}

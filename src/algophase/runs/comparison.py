@@ -28,7 +28,7 @@ from algophase.runs.findings import (
     Skipped,
     tested,
 )
-from algophase.runs.matching import Group, match
+from algophase.runs.matching import MatchedRuns, match
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs, accurate, circular, metric_boundary, strata, values
 from algophase.runs.statistics import (
@@ -63,7 +63,7 @@ class Comparison:
     shares: tuple[ShareRow, ...]
     boundaries: tuple[BoundaryRow, ...]
     notes: tuple[str, ...]
-    groups: tuple[Group, ...] = field(repr=False, compare=False)
+    groups: tuple[MatchedRuns, ...] = field(repr=False, compare=False)
 
     @property
     def rejected(self) -> tuple[Finding, ...]:
@@ -241,7 +241,7 @@ def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
         yield where, (runs[0][places[0] == slice_], runs[1][places[1] == slice_])
 
 
-def _share_rows(group: Group, where: str, runs: Pair) -> list[ShareRow]:
+def _share_rows(group: MatchedRuns, where: str, runs: Pair) -> list[ShareRow]:
     rows = [ShareRow(group.label, "full_accuracy", ALL, where, _counted("full_accuracy", runs))]
     if group.circular:
         rows.append(ShareRow(group.label, "circular", ACCURATE, where, _counted("circular", runs)))
@@ -279,7 +279,7 @@ def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
     return Finding(row.group, row.measure, row.among, row.where, sizes, apart, equal_shares(cells))
 
 
-def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
+def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
     by_circularity, metrics = [(CIRCULAR, True), (NOT_CIRCULAR, False)], tested(group)
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
@@ -306,7 +306,7 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
 
 
 def _boundary_rows(
-    group: Group, continuous_width: bool, resamples: int, seed: int
+    group: MatchedRuns, continuous_width: bool, resamples: int, seed: int
 ) -> list[BoundaryRow]:
     if strata(group.runs) == [NO_RATE]:
         return []

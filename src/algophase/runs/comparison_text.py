@@ -21,7 +21,7 @@ from algophase.runs.findings import (
     short_name,
     tested,
 )
-from algophase.runs.matching import Group, Matched
+from algophase.runs.matching import Matched, MatchedRuns
 from algophase.runs.runs import METRICS, Runs, accurate
 from algophase.runs.statistics import NO_RATE, TENTHS
 
@@ -71,7 +71,7 @@ def as_data(comparison: "Comparison") -> dict[str, Any]:
     }
 
 
-def not_tested(sides: tuple[Runs, Runs], groups: tuple[Group, ...]) -> list[str]:
+def not_tested(sides: tuple[Runs, Runs], groups: tuple[MatchedRuns, ...]) -> list[str]:
     """Measures that one side of a group alone has, which are not tested, or has for some of its
     runs only.
     """

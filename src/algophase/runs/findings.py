@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from algophase.analysis.catalogue import BARE, CIRCULARITY, SYMMETRICITY, catalogue, label, quantity
 from algophase.runs.boundary import Boundary, Estimate
-from algophase.runs.matching import Group
+from algophase.runs.matching import MatchedRuns
 from algophase.runs.runs import METRICS
 from algophase.runs.statistics import Share
 
@@ -107,7 +107,7 @@ class BoundaryRow:
         return None if None in held else all(held)
 
 
-def tested(group: Group) -> tuple[str, ...]:
+def tested(group: MatchedRuns) -> tuple[str, ...]:
     """The metrics of a group: symmetricity without the equals sign only stands in where a side
     has no other.
     """

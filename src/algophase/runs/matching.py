@@ -32,7 +32,7 @@ NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "wei
 
 
 @dataclass(frozen=True)
-class Group:
+class MatchedRuns:
     """Runs of equal settings on both sides. circular: whether circularity is defined, so that
     runs are split by it.
     """
@@ -47,7 +47,7 @@ class Matched:
     """apart: the settings of which the two share no value, in words; they are among the notes."""
 
     sides: tuple[Runs, Runs]
-    groups: tuple[Group, ...]
+    groups: tuple[MatchedRuns, ...]
     continuous_width: bool
     notes: tuple[str, ...]
     apart: tuple[str, ...] = ()
@@ -170,12 +170,12 @@ def _yes_no(value: object) -> str:
     return {0: "no", 1: "yes"}.get(value, str(value)) if isinstance(value, int) else str(value)
 
 
-def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[Group, ...]:
+def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[MatchedRuns, ...]:
     ours, theirs = _label(a.frame, keys), _label(b.frame, keys)
     groups = []
     for label in sorted(set(ours) & set(theirs)):
         runs = _with_values(a.frame[ours == label]), _with_values(b.frame[theirs == label])
-        groups.append(Group(label, runs, all(map(has_circularity, runs))))
+        groups.append(MatchedRuns(label, runs, all(map(has_circularity, runs))))
     return tuple(groups)
 
 

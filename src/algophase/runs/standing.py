@@ -49,7 +49,7 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class MetricStanding:
     """Where one metric of a network stands: values of the population's core, and the share of
     them below it, ties half.
     """
@@ -78,7 +78,7 @@ class Standing:
         )
 
 
-def standings(analysis: Analysis, population: Runs) -> list[Standing]:
+def standings(analysis: Analysis, population: Runs) -> list[MetricStanding]:
     """A network's metrics among those of a population's core, for each metric that is shown and
     that the population has.
 
@@ -89,5 +89,7 @@ def standings(analysis: Analysis, population: Runs) -> list[Standing]:
         if metric in core and core[metric].notna().any():
             known = core[core[metric].notna()]
             values = known[["_verdict"]].assign(value=known[metric])
-            found.append(Standing(metric, analysis.metrics[metric], population.core_name, values))
+            found.append(
+                MetricStanding(metric, analysis.metrics[metric], population.core_name, values)
+            )
     return found

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from algophase.sweeps.work import Standing
 from algophase.training.engines.sizing import cost
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
@@ -26,12 +26,14 @@ SOON = 0.02  # of an ensemble's epochs: after this share its speed is measured, 
 class TooLong(Exception):
     """An ensemble will not end in time. fewer: the part of it that will."""
 
-    def __init__(self, fewer: Group) -> None:
+    def __init__(self, fewer: PlannedEnsemble) -> None:
         self.fewer = fewer
         super().__init__(f"only {len(fewer.runs)} networks of the ensemble would end in time")
 
 
-def fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
+def fitting(
+    group: PlannedEnsemble, standing: Standing, deadline: float | None
+) -> PlannedEnsemble | None:
     """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little
     to begin.
     """
@@ -49,7 +51,7 @@ def fitting(group: Group, standing: Standing, deadline: float | None) -> Group |
     return group if share >= 1 else first_of(group, share)
 
 
-def first_of(group: Group, share: float) -> Group | None:
+def first_of(group: PlannedEnsemble, share: float) -> PlannedEnsemble | None:
     """The first networks of an ensemble, for this share of its time, in whole blocks: part of a
     block takes as long as all.
 
@@ -69,7 +71,7 @@ def time_is_up(progress: Progress, deadline: float | None) -> bool:
 
 
 def trial(
-    part: Group,
+    part: PlannedEnsemble,
     standing: Standing,
     deadline: float | None,
     now: Callable[[], float] = time.monotonic,

@@ -23,7 +23,7 @@ from algophase.core.wording import counted
 from algophase.networks.stacking import padded_settings, round_size, stack_key
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
-from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
+from algophase.sweeps.ray_task import TaskResult, TaskRuns, WrongSoftware, make_shard, software
 from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
 from algophase.sweeps.work import Options, Standing
 from algophase.training.engines.sizing import cost
@@ -100,7 +100,7 @@ def _shards(
     done: Mapping[int, object],
     resource: str,
     size: int,
-) -> list[Shard]:
+) -> list[TaskRuns]:
     """Shards of all runs, without what is finished; the most work first, so that no long one is
     left for last.
 
@@ -120,7 +120,7 @@ def _shards(
             {runs[index]: index for index in ensemble if index not in done} for ensemble in pack
         ]
         shards.append(
-            Shard(
+            TaskRuns(
                 request.space.name,
                 [places for places in left if places],
                 options,
@@ -171,10 +171,10 @@ class Driver:
     ray: Any
     record: Recorder
     resource: str
-    waiting: deque[tuple[int, Shard]]
+    waiting: deque[tuple[int, TaskRuns]]
     deadline: float | None
     report: Callable[[Standing], None]
-    flying: dict[Any, tuple[int, Shard]] = field(default_factory=dict)
+    flying: dict[Any, tuple[int, TaskRuns]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     made: int = 0
     seconds: float = 0.0  # that tasks took, all together
@@ -258,7 +258,7 @@ class Driver:
             reference = task.remote(number, software(), pickle.dumps(shard), self.board.actor)
             self.flying[reference] = number, shard
 
-    def _fits(self, shard: Shard) -> bool:
+    def _fits(self, shard: TaskRuns) -> bool:
         """Whether there is time for it, after one that runs now where all slots are taken. At
         first nothing is known.
         """
@@ -270,7 +270,7 @@ class Driver:
     def _receive(self, reference: Any) -> None:
         _, shard = self.flying.pop(reference)
         try:
-            made: Made = self.ray.get(reference)
+            made: TaskResult = self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, WrongSoftware):
                 raise InputError(str(error.cause)) from None
@@ -285,7 +285,7 @@ class Driver:
                 log.log(level, "%s", text)
             self.record(made.finished, made.device)
 
-    def failed(self, shard: Shard, reason: str) -> None:
+    def failed(self, shard: TaskRuns, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
         self.failures.append(
             f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}"

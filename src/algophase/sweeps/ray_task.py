@@ -29,7 +29,7 @@ class WrongSoftware(InputError):
 
 
 @dataclass(frozen=True)
-class Shard:
+class TaskRuns:
     """The runs of one task with their places in the space, one mapping per ensemble."""
 
     space: str
@@ -47,7 +47,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Made:
+class TaskResult:
     """What a task sends back. messages: level and text of each; seconds: how long it took."""
 
     finished: Finished
@@ -63,8 +63,8 @@ def software() -> dict[str, str]:
     return {"algophase": version(), "torch": torch.__version__.partition("+")[0]}
 
 
-def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any) -> Made:
-    """The task. packed: a `Shard`, opened only by the same versions of the software that packed
+def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any) -> TaskResult:
+    """The task. packed: a `TaskRuns`, opened only by the same versions of the software that packed
     it.
     """
     begun = time.monotonic()
@@ -74,7 +74,7 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
             f"node {platform.node()} has {_listed(here)}; the driver has {_listed(expected)}: "
             "install the same on all nodes"
         )
-    shard: Shard = pickle.loads(packed)
+    shard: TaskRuns = pickle.loads(packed)
     device = torch.device(shard.options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(
@@ -93,7 +93,7 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
             made += finish(
                 shard.space, groups, places, shard.options, progress=watch, check_gradients=True
             )
-    return Made(
+    return TaskResult(
         _joined(made, shard.keep_weights), device_name(device), messages, time.monotonic() - begun
     )
 

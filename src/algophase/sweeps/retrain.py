@@ -46,7 +46,7 @@ from algophase.storage.runs_table import (
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
-from algophase.training.run.plan import PRECISIONS, Group, choose_precision, plan, retired
+from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan, retired
 from algophase.training.run.train import announce, train_groups
 from algophase.training.run.trained import Progress, TrainedRun
 
@@ -259,7 +259,7 @@ def retrain_sample(
         if note is not None:
             notes[note] = None
     groups = [
-        Group(tuple(members[i] for i in group.indices), group.runs, *way)
+        PlannedEnsemble(tuple(members[i] for i in group.indices), group.runs, *way)
         for way, members in ways.items()
         for group in plan([runs[place] for place in members], *way)
     ]
@@ -318,7 +318,7 @@ def choose(
     precision: str | None,
     *,
     strict_device: bool = False,
-) -> tuple[Group, str | None]:
+) -> tuple[PlannedEnsemble, str | None]:
     """How to train: as asked, else as the row says if this machine can. Also a note if the
     outcome may differ.
     """
@@ -473,7 +473,7 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
 
 def train_again(
     rows: Sequence[Mapping[str, Any]],
-    groups: Sequence[Group],
+    groups: Sequence[PlannedEnsemble],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Retrained]:
     """Train the runs of these rows as planned and analyse them as a sweep does. indices of a

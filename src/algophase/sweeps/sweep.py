@@ -29,7 +29,7 @@ from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, finish
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.train import announce
 from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted, ignore
 from algophase.training.run.turns import together
@@ -298,11 +298,11 @@ def _finish_in_time(
     request: Request,
     directory: SweepDirectory,
     record: Recorder,
-    parts: list[Group],
+    parts: list[PlannedEnsemble],
     indices: list[int],
     deadline: float | None,
     report: Callable[[Standing], None],
-) -> list[Group]:
+) -> list[PlannedEnsemble]:
     """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not
     end in time, less of it.
 
@@ -342,11 +342,11 @@ def _finish_in_time(
 
 
 def _waiting(
-    groups: Sequence[Group],
+    groups: Sequence[PlannedEnsemble],
     indices: list[int],
     done: Mapping[int, object],
     directory: SweepDirectory,
-) -> list[Group]:
+) -> list[PlannedEnsemble]:
     """What is left of each ensemble; those that were interrupted come first."""
     left = []
     for group in groups:

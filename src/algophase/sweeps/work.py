@@ -21,7 +21,7 @@ from algophase.runs.rows import make_moment, make_row
 from algophase.storage.runs_table import Row
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import Watch
-from algophase.training.run.plan import Group, plan
+from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.train import continued, train_groups
 from algophase.training.run.trained import Progress, TrainedRun
 
@@ -61,7 +61,7 @@ class Options:
                 f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0"
             )
 
-    def plan(self, runs: Sequence[RunSettings]) -> list[Group]:
+    def plan(self, runs: Sequence[RunSettings]) -> list[PlannedEnsemble]:
         """The ensembles of these runs on this machine."""
         size = self.ensemble_size
         return plan(
@@ -127,7 +127,7 @@ class Standing:
 
 def finish(
     space: str,
-    groups: Sequence[Group],
+    groups: Sequence[PlannedEnsemble],
     indices: Mapping[RunSettings, int],
     options: Options,
     checkpoint: Checkpointer | None = None,
@@ -185,7 +185,7 @@ def _analysed(
     space: str,
     indices: Mapping[RunSettings, int],
     options: Options,
-    group: Group,
+    group: PlannedEnsemble,
     outcomes: Sequence[TrainedRun],
     analysing: Callable[[int, int], None],
 ) -> Finished:
@@ -239,7 +239,7 @@ def _along(trained: TrainedRun) -> dict[int, Network]:
 
 
 def _analyses(
-    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None]
+    group: PlannedEnsemble, networks: Sequence[Network], analysing: Callable[[int, int], None]
 ) -> dict[str, Analysis]:
     """By the networks' ids. One that cannot be analysed is logged and has no metrics."""
     found = {}
@@ -255,7 +255,7 @@ def _analyses(
 
 
 def _details(
-    group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]
+    group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
 ) -> dict[str, MomentDetails]:
     analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
     found = details_of_each(analysed, group.device)
@@ -263,7 +263,7 @@ def _details(
 
 
 def _inside(
-    group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]
+    group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
 ) -> dict[str, HiddenLayer]:
     """By the networks' ids. One that cannot be looked into is logged."""
     found = {}

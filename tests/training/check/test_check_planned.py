@@ -14,17 +14,17 @@ from algophase.core.settings import RunSettings, TaskSettings, TransformerSettin
 from algophase.training.check import check_planned as checking
 from algophase.training.check import checkers
 from algophase.training.check.check_planned import check_planned
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 
 GPU = torch.device("cuda", 0)
 
 
-def on_gpu(*widths: int, engine: str = "stacked", precision: str = "tf32") -> Group:
+def on_gpu(*widths: int, engine: str = "stacked", precision: str = "tf32") -> PlannedEnsemble:
     runs = tuple(
         RunSettings(TaskSettings(7), TransformerSettings(width), seed=seed)
         for seed, width in enumerate(widths)
     )
-    return Group(tuple(range(len(runs))), runs, engine, GPU, precision)
+    return PlannedEnsemble(tuple(range(len(runs))), runs, engine, GPU, precision)
 
 
 def job(width: int, engine: str = "grid", precision: str = "float32") -> dict[str, Any]:

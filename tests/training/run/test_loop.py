@@ -19,7 +19,7 @@ from algophase.core.settings import (
 from algophase.core.task import all_pairs, labels, split, tokens
 from algophase.networks import initialise
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
-from algophase.training.run.plan import Group, plan
+from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupted
 
 TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
@@ -41,7 +41,10 @@ def ensemble(
     """All of them in one ensemble, also where a plan would keep different sizes apart."""
     like = plan(runs[:1], engine, "cpu", precision)[0]
     return Ensemble(
-        Group(tuple(range(len(runs))), tuple(runs), like.engine, like.device, like.precision), watch
+        PlannedEnsemble(
+            tuple(range(len(runs))), tuple(runs), like.engine, like.device, like.precision
+        ),
+        watch,
     )
 
 

@@ -24,7 +24,7 @@ from algophase.training.engines import sizing
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run import turns
 from algophase.training.run.loop import Ensemble, Watch
-from algophase.training.run.plan import ENGINES, Group, plan
+from algophase.training.run.plan import ENGINES, PlannedEnsemble, plan
 from algophase.training.run.train import train, train_groups
 from algophase.training.run.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
 from algophase.training.run.turns import FULL, in_turns, together
@@ -64,11 +64,11 @@ def on_gpu(
     engine: str = "fused",
     precision: str = "half",
     device: torch.device = GPU,
-) -> Group:
+) -> PlannedEnsemble:
     runs = tuple(
         RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count)
     )
-    return Group(tuple(range(count)), runs, engine, device, precision)
+    return PlannedEnsemble(tuple(range(count)), runs, engine, device, precision)
 
 
 def test_small_ensembles_on_one_gpu_train_together(monkeypatch: pytest.MonkeyPatch) -> None:

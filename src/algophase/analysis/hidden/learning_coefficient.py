@@ -29,7 +29,7 @@ from algophase.networks import Network
 from algophase.pictures.traces import TracePicture, draw_traces
 from algophase.record.codec import UNRECORDED
 from algophase.record.layout import to_record
-from algophase.training.run.plan import Group, plan
+from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.threads import threads_for
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _run_of(network: Network, pairs: str) -> RunSettings:
 
 @torch.no_grad()
 def _sample(
-    group: Group,
+    group: PlannedEnsemble,
     networks: Sequence[Network],
     sampling: Sampling,
     seed: int,
@@ -279,7 +279,7 @@ def _result(
     sampling: Sampling,
     trace: Floats,
     distance: float,
-    group: Group,
+    group: PlannedEnsemble,
 ) -> LearningCoefficient:
     from scipy.stats import t
 

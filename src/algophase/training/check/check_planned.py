@@ -27,16 +27,16 @@ from algophase.training.engines.flat import Flat
 from algophase.training.engines.precision import missing_triton
 from algophase.training.engines.sizing import run_parameters
 from algophase.training.run.optimizer import AdamW
-from algophase.training.run.plan import ENGINES, Group
+from algophase.training.run.plan import ENGINES, PlannedEnsemble
 
 FEWEST, MOST = 3, 16  # shapes: fewer are checked sooner than processes start; processes
 
 
-def check_planned(groups: Sequence[Group]) -> None:
+def check_planned(groups: Sequence[PlannedEnsemble]) -> None:
     """Raises `InputError` if a gradient is wrong. The yardstick, and anything on a CPU, is not
     checked here.
     """
-    checks: dict[object, tuple[RunSettings, Group]] = {}
+    checks: dict[object, tuple[RunSettings, PlannedEnsemble]] = {}
     for group in groups:
         if group.device.type == "cuda" and group.engine != "plain":
             run = telling_run(group.runs)

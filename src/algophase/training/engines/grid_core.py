@@ -33,7 +33,7 @@ MOST_STRIPS = 12  # each has a sum for every a, and these are added up
 
 
 @dataclass
-class Share:
+class StripSums:
     """What one strip adds to the loss and the gradients."""
 
     loss: Tensor  # of its pairs (R,)
@@ -164,7 +164,7 @@ class Grid:
         post = gelu(raw) if self.gelu else raw.relu_()
         return torch.addmm(direct, post, t.readout.T), post, raw
 
-    def share(self, t: Terms, pairs: Pairs) -> Share:
+    def share(self, t: Terms, pairs: Pairs) -> StripSums:
         """Of one network: what some of its training pairs add to the loss and the gradients."""
         weights = pairs.taken(t.coefficients)
         logits, post, raw = self._forward(t, pairs, weights)
@@ -181,14 +181,14 @@ class Grid:
             torch.ops.aten.gelu_backward.grad_input(hidden, raw, grad_input=hidden)
         else:
             torch.ops.aten.threshold_backward.grad_input(hidden, post, 0.0, grad_input=hidden)
-        return Share(
+        return StripSums(
             loss=loss,
             readout=d_readout,
             table=pairs.table_backward(weights, back),
             attention=pairs.attention_backward(t.table, back),
         )
 
-    def add_tables(self, shares: Sequence[Share], out: Terms) -> None:
+    def add_tables(self, shares: Sequence[StripSums], out: Terms) -> None:
         """One network's d T, given the shares of all strips in their order."""
         first, second, base = zip(*(share.table for share in shares), strict=True)
         rows = self.p * self.heads
@@ -199,7 +199,9 @@ class Grid:
         else:
             _add_up(base, out.table[2 * rows :])
 
-    def add_rest(self, shares: Sequence[Share], training: Sequence[Pairs], out: Terms) -> Tensor:
+    def add_rest(
+        self, shares: Sequence[StripSums], training: Sequence[Pairs], out: Terms
+    ) -> Tensor:
         """The other gradients, and the loss, which is returned."""
         _add_up([share.readout for share in shares], out.readout[: self.outputs])
         attention = out.coefficients.view(self.p**2, -1)[:, :-1]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, shown
-from algophase.training.run.plan import Group, retired
+from algophase.training.run.plan import PlannedEnsemble, retired
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Description:
         _require("history_epochs", history, ascending, f"ascending integers from 0 to {epoch}")
         return cls(**{**data, "runs": runs, "history_epochs": tuple(history)})
 
-    def refusal(self, group: Group, watching: Mapping[str, Any]) -> str | None:
+    def refusal(self, group: PlannedEnsemble, watching: Mapping[str, Any]) -> str | None:
         """Why training that group would not continue this checkpoint, or None if it would."""
         if list(self.runs) != list(group.runs):
             return "it holds other runs"

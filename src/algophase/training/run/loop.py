@@ -24,8 +24,8 @@ from algophase.training.engines.precision import missing_triton
 from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.pace import Pace
-from algophase.training.run.plan import Group
-from algophase.training.run.recorder import Recorder
+from algophase.training.run.plan import PlannedEnsemble
+from algophase.training.run.recorder import HistoryRecorder
 from algophase.training.run.trained import CURVES, TrainedRun, ignore
 from algophase.training.run.turns import in_turns
 
@@ -95,7 +95,7 @@ class Watch:
 class Ensemble:
     """A group of runs in training: engine, optimiser, what was recorded, and the epoch reached."""
 
-    def __init__(self, group: Group, watch: Watch = Watch()) -> None:
+    def __init__(self, group: PlannedEnsemble, watch: Watch = Watch()) -> None:
         self.group, self.watch = group, watch
         on_gpu = group.device.type == "cuda"
         # Its own: ensembles that train side by side do not wait for each other, and share no
@@ -104,7 +104,7 @@ class Ensemble:
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
         # since it was built: the epoch it began at, how long it has trained, when it was last saved
         self.began_at, self.elapsed, self.saved_at = 0, 0.0, time.perf_counter()
-        self.recorder = Recorder()
+        self.recorder = HistoryRecorder()
         self.snapshots: dict[int, dict[str, Tensor]] = {}
         with self._on_stream():
             self.engine = group.engine_class(list(group.runs), group.device, group.precision)

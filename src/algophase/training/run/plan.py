@@ -66,7 +66,7 @@ def retired(engine: object, precision: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Group:
+class PlannedEnsemble:
     """Runs that train together; `indices` are their places in the list that was given."""
 
     indices: tuple[int, ...]
@@ -83,11 +83,11 @@ class Group:
     def engine_class(self) -> type[Engine]:
         return ENGINES[self.engine](self.runs[0])
 
-    def halves(self) -> tuple["Group", "Group"]:
+    def halves(self) -> tuple["PlannedEnsemble", "PlannedEnsemble"]:
         cut = (len(self.runs) + 1) // 2
         return self.only(range(cut)), self.only(range(cut, len(self.runs)))
 
-    def only(self, places: Sequence[int]) -> "Group":
+    def only(self, places: Sequence[int]) -> "PlannedEnsemble":
         """Some of these runs, by their places here."""
         return replace(
             self,
@@ -104,7 +104,7 @@ def plan(
     ensemble_size: int | None = None,
     *,
     strict_device: bool = False,
-) -> list[Group]:
+) -> list[PlannedEnsemble]:
     """Groups in the order in which they train. What is replaced by something else is logged as a
     warning.
     """
@@ -141,7 +141,9 @@ def plan(
         )
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
-            groups.append(Group(indices, tuple(runs[i] for i in indices), name, chosen, used))
+            groups.append(
+                PlannedEnsemble(indices, tuple(runs[i] for i in indices), name, chosen, used)
+            )
     return groups
 
 
@@ -242,7 +244,7 @@ def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str
     )
 
 
-def describe(groups: Sequence[Group]) -> list[str]:
+def describe(groups: Sequence[PlannedEnsemble]) -> list[str]:
     """One line per engine and precision in use: how many networks, on which device and in how
     many ensembles.
     """

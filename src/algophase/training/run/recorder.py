@@ -12,7 +12,7 @@ from algophase.training.engines.engine import Engine
 from algophase.training.run.trained import CURVES, History
 
 
-class Recorder:
+class HistoryRecorder:
     """`curves[name]` has one array (n,) a point."""
 
     def __init__(self) -> None:

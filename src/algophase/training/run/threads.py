@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 
 from algophase.core.threads import one_thread
 from algophase.training.engines.sizing import SMALL, operations
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 
 
-def threads_for(group: Group) -> AbstractContextManager[None]:
+def threads_for(group: PlannedEnsemble) -> AbstractContextManager[None]:
     return one_thread(group.device.type == "cpu" and max(map(operations, group.runs)) < SMALL)

@@ -15,7 +15,7 @@ from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
-from algophase.training.run.plan import Group, describe, plan
+from algophase.training.run.plan import PlannedEnsemble, describe, plan
 from algophase.training.run.threads import threads_for
 from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
 from algophase.training.run.turns import in_turns, save, together
@@ -123,7 +123,7 @@ def train_by_ensemble(
     ensemble_size: int | None = None,
     check_gradients: bool = True,
     strict_device: bool = False,
-) -> Generator[tuple[Group, list[TrainedRun]]]:
+) -> Generator[tuple[PlannedEnsemble, list[TrainedRun]]]:
     """As `train`, ensemble by ensemble. Everything is checked and announced now, and trained
     when it is asked for.
     """
@@ -135,20 +135,20 @@ def train_by_ensemble(
     return train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
 
 
-def announce(groups: Sequence[Group]) -> None:
+def announce(groups: Sequence[PlannedEnsemble]) -> None:
     """Log what is about to be trained."""
     for line in describe(groups):
         log.info(line)
 
 
 def train_groups(
-    groups: Sequence[Group],
+    groups: Sequence[PlannedEnsemble],
     watch: Watch = Watch(),
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
     *,
     check_gradients: bool = True,
-) -> Generator[tuple[Group, list[TrainedRun]]]:
+) -> Generator[tuple[PlannedEnsemble, list[TrainedRun]]]:
     """Train what a plan says, small ensembles side by side on a GPU, and give their outcomes in the
     plan's order.
 
@@ -221,12 +221,12 @@ def _kept(flight: Sequence[Ensemble], checkpoint: Checkpointer | None) -> Iterat
         raise
 
 
-def _fits(flight: Sequence[Ensemble], group: Group) -> bool:
+def _fits(flight: Sequence[Ensemble], group: PlannedEnsemble) -> bool:
     """Whether an ensemble may train beside those that do."""
     return together([*(ensemble.group for ensemble in flight), group]) > len(flight)
 
 
-def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
+def _build(group: PlannedEnsemble, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
     ensemble = Ensemble(group, watch)
     if checkpoint is not None:
         for held in checkpoint.pending():
@@ -246,7 +246,7 @@ def _save_or_warn(ensembles: Sequence[Ensemble], checkpoint: Checkpointer, other
         log.warning("%s: %s", error, otherwise)
 
 
-def _halved(group: Group) -> tuple[Group, Group]:
+def _halved(group: PlannedEnsemble) -> tuple[PlannedEnsemble, PlannedEnsemble]:
     if len(group.runs) == 1:
         run = group.runs[0]
         raise InputError(
@@ -266,7 +266,7 @@ class _Reporter:
     """What the loop calls with an ensemble after its part of a turn."""
 
     def __init__(
-        self, progress: Callable[[Progress], None] | None, groups: Sequence[Group]
+        self, progress: Callable[[Progress], None] | None, groups: Sequence[PlannedEnsemble]
     ) -> None:
         self.progress, self.finished, self.flight, self.count = (
             progress,
@@ -284,7 +284,7 @@ class _Reporter:
         self.flight, self.count = flight, self.finished + len(flight) + later
         self.works = [_work(ensemble.group) for ensemble in flight]
 
-    def done(self, group: Group) -> None:
+    def done(self, group: PlannedEnsemble) -> None:
         self.finished += 1
         self.work_done += _work(group)
         self.updates_done += _updates(group)
@@ -319,15 +319,17 @@ class _Reporter:
         )
 
 
-def _work(group: Group) -> float:
+def _work(group: PlannedEnsemble) -> float:
     return sum(map(cost, group.runs))
 
 
-def _updates(group: Group) -> int:
+def _updates(group: PlannedEnsemble) -> int:
     return len(group.runs) * group.epochs
 
 
-def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -> list[Group]:
+def continued(
+    groups: Sequence[PlannedEnsemble], checkpoint: Checkpointer, watch: Watch
+) -> list[PlannedEnsemble]:
     """Interrupted ensembles first, each with the same members as before; the other runs as
     planned.
     """
@@ -347,7 +349,7 @@ def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -
                 )
             continue
         like = planned[indices[0]]
-        group = Group(tuple(indices), held.runs, like.engine, like.device, like.precision)
+        group = PlannedEnsemble(tuple(indices), held.runs, like.engine, like.device, like.precision)
         refusal = held.refusal(group, watch.to_dict())
         if refusal is not None:
             raise InputError(

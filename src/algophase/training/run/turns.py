@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from algophase.core.interrupts import held_interrupts
 from algophase.training.engines.sizing import largest_ensemble, operations
 from algophase.training.run.checkpoint import Checkpointer
-from algophase.training.run.plan import Group
+from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import OutOfTime, TrainingInterrupted, ignore
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_QUEUED = (
 )
 
 
-def together(groups: Sequence[Group]) -> int:
+def together(groups: Sequence[PlannedEnsemble]) -> int:
     """How many of these ensembles, from the first on, train side by side: on one GPU, as many as do
     not fill it, together in the memory that one may have. Else one."""
     count, work, memory = 0, 0.0, 0.0
@@ -105,7 +105,7 @@ def save(ensembles: Sequence["Ensemble"], checkpointer: Checkpointer) -> None:
         ensemble.saved_at = time.perf_counter()
 
 
-def _operations(group: Group) -> float:
+def _operations(group: PlannedEnsemble) -> float:
     """Of an epoch, at the size to which its networks are padded."""
     padded = group.engine_class.padded(group.runs, group.device)
     return len(group.runs) * operations(replace(group.runs[0], network=padded))
