@@ -23,17 +23,18 @@ def panels_by_setting(population: Runs) -> list[Panel]:
     """A picture for each setting that takes a few values."""
     panels = []
     for name in SETTINGS:
-        if (
-            name in population
-            and population[name].dtype.kind in "iuf"
-            and 1 < population[name].nunique() <= MOST_VALUES
-        ):
-            caption = (
-                f"{population.verdict_name}s by {label(name)}; above each bar: its number of runs"
+        if name not in population or population[name].dtype.kind not in "iuf":
+            continue
+        values = sorted(population[name].dropna().unique())
+        if 1 < len(values) <= MOST_VALUES:
+            verdicts = f"{population.verdict_name}s by {label(name)}"
+            listed = ", ".join(f"{value:g}" for value in values)
+            panel = Panel(
+                shares_by_setting(population, name),
+                f"{verdicts}; above each bar: its number of runs",
+                f"Shares of the verdicts for each {label(name)}: {listed}.",
             )
-            values = ", ".join(f"{value:g}" for value in sorted(population[name].dropna().unique()))
-            alt = f"Shares of the verdicts for each {label(name)}: {values}."
-            panels.append(Panel(shares_by_setting(population, name), caption, alt))
+            panels.append(panel)
     return panels
 
 
@@ -56,10 +57,9 @@ def shares_by_rate(population: Runs) -> "Figure":
     figure = _stacked(population, tenths, present, names, "attention rate")
     if present == list(range(TENTHS)):  # the ends of the tenths under the edges of the bars
         edges = range(TENTHS + 1)
-        figure.update_xaxes(
-            tickvals=[edge - 0.5 for edge in edges],
-            ticktext=[f"{edge / TENTHS:g}" for edge in edges],
-        )
+        positions = [edge - 0.5 for edge in edges]
+        rates = [f"{edge / TENTHS:g}" for edge in edges]
+        figure.update_xaxes(tickvals=positions, ticktext=rates)
     return figure
 
 
@@ -69,9 +69,8 @@ def shares_by_setting(population: Runs, setting: str) -> "Figure":
     """
     values = population[setting]
     present = sorted(values.dropna().unique())
-    return _stacked(
-        population, values, present, [f"{value:g}" for value in present], label(setting)
-    )
+    names = [f"{value:g}" for value in present]
+    return _stacked(population, values, present, names, label(setting))
 
 
 def _stacked(
@@ -84,35 +83,33 @@ def _stacked(
     """Shares of the verdicts among the runs of each value. names: of the values; axis: what they
     are values of.
     """
-    go, verdicts = graph_objects(), population["_verdict"]
+    verdicts = population["_verdict"]
     totals = [int((values == value).sum()) for value in present]
+    # Positions with names, not categories: plotly reads a category "60" as the sixtieth.
+    positions = list(range(len(present)))
     figure = new_figure(x=axis, y="share of runs", height=320, barmode="stack", bargap=0.15)
     for verdict in in_order(verdicts):
-        counts = [int(((values == value) & (verdicts == verdict)).sum()) for value in present]
+        of_verdict = values[verdicts == verdict]
+        counts = [int((of_verdict == value).sum()) for value in present]
         shares = [Share(count, total) for count, total in zip(counts, totals, strict=True)]
-        figure.add_trace(
-            go.Bar(
-                x=list(range(len(present))),
-                customdata=list(names),
-                y=[share.value for share in shares],
-                name=plain(verdict),
-                marker={"color": look(verdict)[0], "line": {"width": 0}},
-                text=[str(share) for share in shares],
-                textposition="none",
-                hovertemplate=f"{axis} %{{customdata}}: {plain(verdict)} %{{text}}<extra></extra>",
-            )
+        colour, _ = look(verdict)
+        bars = graph_objects().Bar(
+            x=positions,
+            customdata=list(names),
+            y=[share.value for share in shares],
+            name=plain(verdict),
+            marker={"color": colour, "line": {"width": 0}},
+            text=[str(share) for share in shares],
+            textposition="none",
+            hovertemplate=f"{axis} %{{customdata}}: {plain(verdict)} %{{text}}<extra></extra>",
         )
-    for place, total in enumerate(totals):
-        figure.add_annotation(
-            x=place, y=1, text=f"{total:,}", showarrow=False, yanchor="bottom", font={"size": 11}
-        )
+        figure.add_trace(bars)
+    above_bar = {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}
+    for position, total in zip(positions, totals, strict=True):
+        figure.add_annotation(x=position, text=f"{total:,}", **above_bar)
     figure.update_layout(legend={"traceorder": "normal"})
-    # places with names, not categories: plotly reads a category "60" as the sixtieth
-    figure.update_xaxes(
-        tickvals=list(range(len(present))), ticktext=list(names), tickangle=0, showgrid=False
-    )
-    figure.update_xaxes(
-        range=[-0.75, len(present) - 0.25]
-    )  # the first tick does not touch the other axis
+    figure.update_xaxes(tickvals=positions, ticktext=list(names), tickangle=0, showgrid=False)
+    # The first tick does not touch the other axis.
+    figure.update_xaxes(range=[-0.75, len(present) - 0.25])
     figure.update_yaxes(range=[0, 1.08], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure

@@ -4,6 +4,7 @@ histograms, a comparison.
 Every builder returns a plotly Figure and knows nothing of the page it lands on.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
 from algophase.reports.plotly_style import GREY, graph_objects, look, new_figure, plain
-from algophase.runs.boundary import Boundary
+from algophase.runs.boundary import Boundary, Curve
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
 from algophase.runs.matching import MatchedRuns
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
 
 MOST_DRAWN_AS_SHAPES = 1000  # more points are drawn by the graphics card
 BINS = 40
-PAPER_LINE = {
-    "color": GREY,
-    "dash": "dot",
-    "width": 1.5,
-}  # where the paper draws the line between the phases
+# Where the paper draws the line between the phases
+PAPER_LINE = {"color": GREY, "dash": "dot", "width": 1.5}
+BOUNDARY_LINES = ((COLORS[3], "solid"), (COLORS[5], "dash"), (COLORS[4], "dot"))
 # Ours and theirs, as in the printed comparison.
 SIDES = ((COLORS[0], "circle", "solid"), (COLORS[5], "square", "dash"))
 
@@ -58,37 +57,42 @@ def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: 
     """Runs as points by verdict. The most frequent verdict is drawn first, so that it hides no
     other.
     """
-    kind = _kind(runs)
-    size = 7 if len(runs) <= 500 else 5 if len(runs) <= 4000 else 4
     counts = runs["_verdict"].value_counts()
-    for verdict in sorted(
-        in_order(counts.index), key=lambda name: (name != "non-circular", -counts[name])
-    ):
-        some = runs[runs["_verdict"] == verdict]
+    verdicts = in_order(counts.index)
+    verdicts.sort(key=lambda name: (name != "non-circular", -counts[name]))
+    for verdict in verdicts:
+        members = runs[runs["_verdict"] == verdict]
         colour, symbol = look(verdict)
-        faint = verdict == "non-circular"
-        names = (
-            [plain(name) for name in some["run_id"]]
-            if "run_id" in some
-            else [f"row {place}" for place in some.index]
+        marker = {
+            "color": colour,
+            "symbol": symbol,
+            "size": _size(len(runs)),
+            "opacity": 0.35 if verdict == "non-circular" else 0.75,
+        }
+        points = _kind(runs)(
+            x=members[x].to_numpy(numpy.float32),
+            y=members[y].to_numpy(numpy.float32),
+            mode="markers",
+            name=f"{plain(verdict)} ({len(members):,})",
+            text=_run_names(members),
+            marker=marker,
+            hovertemplate=f"run %{{text}}: {plain(verdict)}<br>{hover}<extra></extra>",
         )
-        figure.add_trace(
-            kind(
-                x=some[x].to_numpy(numpy.float32),
-                y=some[y].to_numpy(numpy.float32),
-                mode="markers",
-                name=f"{plain(verdict)} ({len(some):,})",
-                text=names,
-                marker={
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": size,
-                    "opacity": 0.35 if faint else 0.75,
-                },
-                hovertemplate=f"run %{{text}}: {plain(verdict)}<br>{hover}<extra></extra>",
-            )
-        )
+        figure.add_trace(points)
     figure.update_layout(legend={"itemsizing": "constant"})
+
+
+def _size(runs: int) -> int:
+    """Of a point, in pixels: smaller where there are many."""
+    if runs <= 500:
+        return 7
+    return 5 if runs <= 4000 else 4
+
+
+def _run_names(runs: "pandas.DataFrame") -> list[str]:
+    if "run_id" in runs:
+        return [plain(run_id) for run_id in runs["run_id"]]
+    return [f"row {index}" for index in runs.index]
 
 
 def rate_by_metric(
@@ -100,69 +104,61 @@ def rate_by_metric(
     runs = population.accurate.frame
     runs = runs[runs["_rate"].notna() & runs[metric].notna()]
     figure = new_figure(x="attention rate", y=label(metric), height=420)
-    _scatter(
-        figure, runs, "_rate", metric, f"attention rate %{{x:.4f}}<br>{label(metric)} %{{y:.4f}}"
-    )
+    _scatter(figure, runs, "_rate", metric, _hover("attention rate", label(metric)))
     if quantity(metric).line is not None:
         figure.add_hline(y=line(metric).value, line=PAPER_LINE)
     if boundary is not None and boundary.rate is not None and boundary.within:
         figure.add_vline(x=boundary.rate.value, line={"color": GREY, "width": 2})
         if boundary.rate.interval is not None:
             low, high = boundary.rate.interval
-            figure.add_vrect(
-                x0=max(0, low), x1=min(1, high), fillcolor=GREY, opacity=0.2, line_width=0
-            )
-    _mark(
-        figure,
-        [mark for mark in marks if mark.rate == mark.rate and metric in mark.values],
-        metric,
-        _kind(runs),
-    )
+            ends = {"x0": max(0, low), "x1": min(1, high)}
+            figure.add_vrect(**ends, fillcolor=GREY, opacity=0.2, line_width=0)
+    for mark in marks:
+        if not math.isnan(mark.rate) and metric in mark.values:
+            # Drawn as the runs are: WebGL is painted over shapes, and would hide them.
+            figure.add_trace(_kind(runs)(**_mark(mark, metric)))
     edge = 0.04 if marks else 0.02  # room for a mark at a rate of 0 or 1
     figure.update_xaxes(range=[-edge, 1 + edge])
     return figure
 
 
-def _mark(figure: "Figure", marks: Sequence[Mark], metric: str, kind: Any) -> None:
-    """kind: how the runs are drawn; WebGL is painted over shapes, and would hide them."""
-    for mark in marks:
-        colour, symbol = look(mark.verdict)
-        symbol = "hexagon" if symbol == "x" else symbol  # room for the number
-        figure.add_trace(
-            kind(
-                x=[mark.rate],
-                y=[mark.values[metric]],
-                mode="markers+text",
-                text=[str(mark.number)],
-                textposition="middle center",
-                textfont={"size": 12, "color": "white" if mark.verdict == "Clock" else "black"},
-                marker={
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": 22,
-                    "line": {"color": "black", "width": 1.5},
-                },
-                showlegend=False,
-                hovertemplate=f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}<br>"
-                f"attention rate %{{x:.4f}}<br>{label(metric)} %{{y:.4f}}<extra></extra>",
-            )
-        )
+def _hover(x: str, y: str) -> str:
+    """What a point says of its coordinates."""
+    return f"{x} %{{x:.4f}}<br>{y} %{{y:.4f}}"
+
+
+def _mark(mark: Mark, metric: str) -> dict[str, Any]:
+    """One network's point, larger than those of runs, with its number."""
+    colour, symbol = look(mark.verdict)
+    symbol = "hexagon" if symbol == "x" else symbol  # room for the number
+    outline = {"color": "black", "width": 1.5}
+    text_colour = "white" if mark.verdict == "Clock" else "black"
+    name = f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}"
+    return {
+        "x": [mark.rate],
+        "y": [mark.values[metric]],
+        "mode": "markers+text",
+        "text": [str(mark.number)],
+        "textposition": "middle center",
+        "textfont": {"size": 12, "color": text_colour},
+        "marker": {"color": colour, "symbol": symbol, "size": 22, "line": outline},
+        "showlegend": False,
+        "hovertemplate": f"{name}<br>{_hover('attention rate', label(metric))}<extra></extra>",
+    }
 
 
 def boundary_rates(boundary: Boundary, widths: Iterable[float]) -> tuple[Floats, Floats] | None:
     """Rates and widths along a boundary that depends on the width; None where there is no such
     boundary.
     """
-    lengths = numpy.fromiter(widths, float)
-    if (
-        boundary.rate is None
-        or boundary.slope is None
-        or boundary.width is None
-        or not len(lengths)
-    ):
+    widths_of_runs = numpy.fromiter(widths, float)
+    if boundary.rate is None or boundary.slope is None or boundary.width is None:
         return None
-    along = numpy.geomspace(lengths.min(), lengths.max(), 50)
-    return boundary.rate.value + boundary.slope.value * numpy.log2(along / boundary.width), along
+    if not len(widths_of_runs):
+        return None
+    along = numpy.geomspace(widths_of_runs.min(), widths_of_runs.max(), 50)
+    doublings = numpy.log2(along / boundary.width)
+    return boundary.rate.value + boundary.slope.value * doublings, along
 
 
 def rate_by_width(
@@ -178,24 +174,22 @@ def rate_by_width(
     figure = new_figure(x="attention rate", y="width", height=460)
     _scatter(figure, runs, "_rate", "width", "attention rate %{x:.4f}<br>width %{y:g}")
     for index, (metric, boundary) in enumerate(boundaries.items()):
-        found, name = boundary_rates(boundary, runs["width"]), plain(quantity(metric).phase)
-        if found is None:
+        curve = boundary_rates(boundary, runs["width"])
+        if curve is None:
             continue
-        figure.add_trace(
-            graph_objects().Scatter(
-                x=found[0],
-                y=found[1],
-                mode="lines",
-                name=name,
-                line={
-                    "color": COLORS[(3, 5, 4)[index % 3]],
-                    "dash": ("solid", "dash", "dot")[index % 3],
-                    "width": 2.5,
-                },
-                hovertemplate=f"{name}: half of the runs<br>rate %{{x:.3f}} at width "
-                f"%{{y:.0f}}<extra></extra>",
-            )
+        rates, widths = curve
+        name = plain(quantity(metric).phase)
+        colour, dash = BOUNDARY_LINES[index % len(BOUNDARY_LINES)]
+        where = "rate %{x:.3f} at width %{y:.0f}"
+        trace = graph_objects().Scatter(
+            x=rates,
+            y=widths,
+            mode="lines",
+            name=name,
+            line={"color": colour, "dash": dash, "width": 2.5},
+            hovertemplate=f"{name}: half of the runs<br>{where}<extra></extra>",
         )
+        figure.add_trace(trace)
     figure.update_xaxes(range=[-0.02, 1.02])
     figure.update_yaxes(type="log", dtick=numpy.log10(2).item(), tickformat=".0f")
     return figure
@@ -206,7 +200,7 @@ def metric_plane(population: Runs, x: str, y: str) -> "Figure":
     runs = population.accurate.frame
     runs = runs[runs[x].notna() & runs[y].notna()]
     figure = new_figure(x=label(x), y=label(y), height=420)
-    _scatter(figure, runs, x, y, f"{label(x)} %{{x:.4f}}<br>{label(y)} %{{y:.4f}}")
+    _scatter(figure, runs, x, y, _hover(label(x), label(y)))
     figure.add_vline(x=line(x).value, line=PAPER_LINE)
     figure.add_hline(y=line(y).value, line=PAPER_LINE)
     return figure
@@ -220,41 +214,46 @@ def histogram(
     height: int = 240,
 ) -> "Figure":
     """How a metric is spread, stacked by verdict; `marked` is one network's value."""
-    go = graph_objects()
     figure = new_figure(x=name, y="runs", height=height, barmode="stack", bargap=0)
-    known = [*values, marked] if marked is not None and marked == marked else list(values)
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if marked is not None and math.isnan(marked):
+        marked = None
+    edges = _bin_edges(values if marked is None else [*values, marked])
+    middles = ((edges[:-1] + edges[1:]) / 2).round(6)
+    verdict_of_run = numpy.asarray(verdicts, dtype=object)
+    kinds = in_order(verdicts)
+    for verdict in kinds:
+        counts, _ = numpy.histogram(values[verdict_of_run == verdict], bins=edges)
+        colour, _ = look(verdict)
+        bars = graph_objects().Bar(
+            x=middles,
+            y=counts,
+            width=float(edges[1] - edges[0]),
+            name=plain(verdict),
+            marker={"color": colour, "line": {"width": 0}},
+            hovertemplate=f"{plain(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
+        )
+        figure.add_trace(bars)
+    if marked is not None:
+        figure.add_vline(x=marked, line={"color": COLORS[5], "width": 3})
+    figure.update_layout(showlegend=len(kinds) > 1)
+    return figure
+
+
+def _bin_edges(values: Sequence[float] | Floats) -> Floats:
+    """Of a histogram of all these values, (BINS + 1,)."""
+    low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
     if high - low < 1e-6 * max(1.0, abs(high)):
         low, high = low - 0.5, high + 0.5
-    edges = numpy.linspace(low, high, BINS + 1)
-    names, there = numpy.asarray(verdicts, dtype=object), in_order(verdicts)
-    for verdict in there:
-        counts, _ = numpy.histogram(values[names == verdict], bins=edges)
-        figure.add_trace(
-            go.Bar(
-                x=((edges[:-1] + edges[1:]) / 2).round(6),
-                y=counts,
-                width=float(edges[1] - edges[0]),
-                name=plain(verdict),
-                marker={"color": look(verdict)[0], "line": {"width": 0}},
-                hovertemplate=f"{plain(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
-            )
-        )
-    if marked is not None and marked == marked:
-        figure.add_vline(x=marked, line={"color": COLORS[5], "width": 3})
-    figure.update_layout(showlegend=len(there) > 1)
-    return figure
+    return numpy.linspace(low, high, BINS + 1)
 
 
 def standing_figure(standing: MetricStanding) -> "Figure":
     """A metric over a population, with one network's value marked."""
-    values = standing.values
-    figure = histogram(
-        values["value"].to_numpy(float), values["_verdict"].tolist(), "", standing.value, height=190
-    )
-    figure.update_layout(
-        showlegend=False, margin={"t": 12, "b": 28}, xaxis={"tickangle": 0, "nticks": 4}
-    )
+    values = standing.values["value"].to_numpy(float)
+    verdicts = standing.values["_verdict"].tolist()
+    figure = histogram(values, verdicts, "", standing.value, height=190)
+    ticks = {"tickangle": 0, "nticks": 4}
+    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28}, xaxis=ticks)
     return figure
 
 
@@ -265,16 +264,14 @@ def shares_figure(shares: Mapping[str, Share]) -> "Figure":
         if not share.total:
             continue
         colour, symbol = look(name)
-        _whisker(
-            figure, [share.value], [plain(name)], [share], colour, symbol, plain(name), across=True
-        )
+        x, y = [share.value], [plain(name)]
+        figure.add_trace(_whiskers(x, y, [share], colour, symbol, plain(name), across=True))
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
 
-def _whisker(
-    figure: "Figure",
+def _whiskers(
     x: Sequence[Any],
     y: Sequence[Any],
     shares: Sequence[Share],
@@ -283,8 +280,8 @@ def _whisker(
     name: str,
     *,
     across: bool,
-    **more: Any,
-) -> None:
+) -> Any:
+    """Shares as points with their 95% intervals. across: they lie along x."""
     reach = {
         "type": "data",
         "symmetric": False,
@@ -293,18 +290,15 @@ def _whisker(
         "color": colour,
         "thickness": 1.5,
     }
-    figure.add_trace(
-        graph_objects().Scatter(
-            x=list(x),
-            y=list(y),
-            mode="markers",
-            name=name,
-            marker={"color": colour, "symbol": symbol, "size": 8},
-            text=[str(share) for share in shares],
-            hovertemplate=f"{name}: %{{text}}<extra></extra>",
-            **{"error_x" if across else "error_y": reach},
-            **more,
-        )
+    return graph_objects().Scatter(
+        x=list(x),
+        y=list(y),
+        mode="markers",
+        name=name,
+        marker={"color": colour, "symbol": symbol, "size": 8},
+        text=[str(share) for share in shares],
+        hovertemplate=f"{name}: %{{text}}<extra></extra>",
+        **{"error_x" if across else "error_y": reach},
     )
 
 
@@ -314,14 +308,15 @@ def shares_by_tenth(runs: "pandas.DataFrame", measure: str) -> list[tuple[int, S
     """
     if measure not in runs:
         return []
-    known = runs[runs[measure].notna() & (runs["_tenth"] >= 0)]
-    inside = inside_phase(known, measure)
-    there = [(tenth, known["_tenth"] == tenth) for tenth in range(TENTHS)]
-    return [
-        (tenth, Share(int(inside[here].sum()), int(here.sum())))
-        for tenth, here in there
-        if here.any()
-    ]
+    measured = runs[runs[measure].notna() & (runs["_tenth"] >= 0)]
+    is_inside = inside_phase(measured, measure)
+    shares = []
+    for tenth in range(TENTHS):
+        in_tenth = measured["_tenth"] == tenth
+        if in_tenth.any():
+            share = Share(int(is_inside[in_tenth].sum()), int(in_tenth.sum()))
+            shares.append((tenth, share))
+    return shares
 
 
 def transition(
@@ -333,55 +328,49 @@ def transition(
     sides: one population, or two to compare: name, runs, and the boundary fitted to them.
     """
     figure = new_figure(x="attention rate", y="share inside", height=340, showlegend=len(sides) > 1)
-    go = graph_objects()
     for side, (name, runs, boundary) in enumerate(sides):
         colour, symbol, dash = SIDES[side]
         name = plain(name)
         if boundary is not None and boundary.curve is not None:
-            curve = boundary.curve
-            band = numpy.concatenate([curve.high, curve.low[::-1]]).round(4)
-            figure.add_trace(
-                go.Scatter(
-                    x=numpy.concatenate([curve.rates, curve.rates[::-1]]).round(3),
-                    y=band,
-                    fill="toself",
-                    fillcolor=f"rgba({','.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))},0.2)",
-                    line={"width": 0},
-                    mode="lines",
-                    hoverinfo="skip",
-                    showlegend=False,
-                )
-            )
-            figure.add_trace(
-                go.Scatter(
-                    x=curve.rates.round(3),
-                    y=curve.probability.round(4),
-                    mode="lines",
-                    line={"color": colour, "dash": dash, "width": 2},
-                    name=f"{name}, logistic fit",
-                    hovertemplate="rate %{x:.2f}: %{y:.1%}<extra></extra>",
-                )
-            )
-        found = shares_by_tenth(runs, measure)
-        shift = (0.06, -0.06)[side] if len(sides) > 1 else 0.0
-        places, shares = (
-            [(tenth + 0.5 + shift) / TENTHS for tenth, _ in found],
-            [share for _, share in found],
-        )
-        if shares:
-            _whisker(
-                figure,
-                places,
-                [share.value for share in shares],
-                shares,
-                colour,
-                symbol,
-                name,
-                across=False,
-            )
+            figure.add_trace(_band(boundary.curve, colour))
+            figure.add_trace(_logistic_curve(boundary.curve, name, colour, dash))
+        tenths = shares_by_tenth(runs, measure)
+        if tenths:
+            # Two sides stand side by side, not on top of each other.
+            shift = (0.06, -0.06)[side] if len(sides) > 1 else 0.0
+            x = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in tenths]
+            shares = [share for _, share in tenths]
+            y = [share.value for share in shares]
+            figure.add_trace(_whiskers(x, y, shares, colour, symbol, name, across=False))
     figure.update_xaxes(range=[-0.02, 1.02])
     figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%")
     return figure
+
+
+def _band(curve: Curve, colour: str) -> Any:
+    """The bootstrap band of a logistic curve: along its upper end, and back along its lower one."""
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return graph_objects().Scatter(
+        x=numpy.concatenate([curve.rates, curve.rates[::-1]]).round(3),
+        y=numpy.concatenate([curve.high, curve.low[::-1]]).round(4),
+        fill="toself",
+        fillcolor=f"rgba({red},{green},{blue},0.2)",
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _logistic_curve(curve: Curve, name: str, colour: str, dash: str) -> Any:
+    return graph_objects().Scatter(
+        x=curve.rates.round(3),
+        y=curve.probability.round(4),
+        mode="lines",
+        line={"color": colour, "dash": dash, "width": 2},
+        name=f"{name}, logistic fit",
+        hovertemplate="rate %{x:.2f}: %{y:.1%}<extra></extra>",
+    )
 
 
 def compared_runs(group: MatchedRuns, side: int) -> "pandas.DataFrame":
@@ -393,10 +382,10 @@ def compared_runs(group: MatchedRuns, side: int) -> "pandas.DataFrame":
 
 def compared_transition(comparison: Comparison, group: MatchedRuns, row: BoundaryRow) -> "Figure":
     """Both sides of a comparison in one transition."""
-    names = [side.name for side in comparison.sides]
-    return transition(
-        [(names[i], compared_runs(group, i), row.sides[i]) for i in (0, 1)], row.measure
-    )
+    sides = []
+    for side, boundary in enumerate(row.sides):
+        sides.append((comparison.sides[side].name, compared_runs(group, side), boundary))
+    return transition(sides, row.measure)
 
 
 def share_names(
@@ -404,11 +393,12 @@ def share_names(
 ) -> list[tuple[str, tuple[Share, Share]]]:
     """The shares over all rates of these groups, each with its name."""
     labels = {group.label for group in groups}
-    rows = [row for row in comparison.shares if row.where == ALL_RATES and row.group in labels]
-    return [
-        (measure_name(row.measure) + (f", {row.group}" if row.group else ""), row.shares)
-        for row in rows
-    ]
+    named_shares = []
+    for row in comparison.shares:
+        if row.where == ALL_RATES and row.group in labels:
+            group = f", {row.group}" if row.group else ""
+            named_shares.append((f"{measure_name(row.measure)}{group}", row.shares))
+    return named_shares
 
 
 def compared_shares(comparison: Comparison) -> "Figure":
@@ -416,27 +406,17 @@ def compared_shares(comparison: Comparison) -> "Figure":
     rows = share_names(comparison, comparison.groups)
     figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
     for side, (colour, symbol, _) in enumerate(SIDES):
-        kept = [
-            (index, shares[side]) for index, (_, shares) in enumerate(rows) if shares[side].total
-        ]
-        places = [index + (-0.14, 0.14)[side] for index, _ in kept]
-        shares = [share for _, share in kept]
+        shares, heights = list[Share](), list[float]()
+        for index, (_, shares_of_sides) in enumerate(rows):
+            if shares_of_sides[side].total:
+                shares.append(shares_of_sides[side])
+                heights.append(index + (-0.14, 0.14)[side])
+        x = [share.value for share in shares]
         name = plain(comparison.sides[side].name)
-        _whisker(
-            figure,
-            [share.value for share in shares],
-            places,
-            shares,
-            colour,
-            symbol,
-            name,
-            across=True,
-        )
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[plain(name) for name, _ in rows],
-        autorange="reversed",
-    )
+        figure.add_trace(_whiskers(x, heights, shares, colour, symbol, name, across=True))
+    names = [plain(name) for name, _ in rows]
+    ticks = {"tickvals": list(range(len(rows))), "ticktext": names}
+    figure.update_yaxes(**ticks, autorange="reversed")
     figure.update_yaxes(automargin=True)
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     return figure

@@ -13,13 +13,9 @@ from algophase.core.wording import counted
 from algophase.reports.page import paragraph, text
 from algophase.runs.populations import Population
 
-WIDE, HIGH, LEFT, BOTTOM, EDGE = (
-    480,
-    330,
-    46,
-    44,
-    8,
-)  # of a picture, in its own units: about half a pixel
+# Of a picture, in its own units: about half a pixel
+WIDE, HIGH = 480, 330
+LEFT, BOTTOM, EDGE = 46, 44, 8
 BLACK = COLORS[6]
 # A marker as a path from its middle, and whether it is filled or drawn with lines of this width.
 _SHAPES = {
@@ -40,20 +36,20 @@ def _ink(verdict: str) -> tuple[str, str]:
     return "currentColor" if colour == BLACK else colour, marker
 
 
-def _marks(verdict: str, places: Iterable[tuple[int, int]], opacity: float = 1.0) -> str:
+def _marks(verdict: str, points: Iterable[tuple[int, int]], opacity: float = 1.0) -> str:
     ink, marker = _ink(verdict)
     shape, lines = _SHAPES[marker]
     look = f'fill="none" stroke="{ink}" {lines}' if lines else f'fill="{ink}"'
-    path = "".join(f"M{x} {y}{shape}" for x, y in places)
+    path = "".join(f"M{x} {y}{shape}" for x, y in points)
     return f'<path d="{path}" {look} opacity="{opacity:g}"/>'
 
 
-def _place(x: float, y: float) -> tuple[int, int]:
+def _pixel(x: float, y: float) -> tuple[int, int]:
     """Where a picture has these metrics; what lies outside of 0 to 1 is drawn at the edge."""
     across, up = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
-    return round(LEFT + EDGE + across * (WIDE - LEFT - 2 * EDGE)), round(
-        HIGH - BOTTOM - EDGE - up * (HIGH - BOTTOM - 2 * EDGE)
-    )
+    from_left = LEFT + EDGE + across * (WIDE - LEFT - 2 * EDGE)
+    from_top = HIGH - BOTTOM - EDGE - up * (HIGH - BOTTOM - 2 * EDGE)
+    return round(from_left), round(from_top)
 
 
 def draw_population(population: Population) -> str:
@@ -61,50 +57,50 @@ def draw_population(population: Population) -> str:
     lines dotted.
     """
     floor, middle = HIGH - BOTTOM, (WIDE + LEFT) // 2
-    x, y = _place(line(SYMMETRICITY).value, line(IRRELEVANCE).value)
+    x, y = _pixel(line(SYMMETRICITY).value, line(IRRELEVANCE).value)
     grid = f'fill="none" stroke="{GREY}" stroke-width="2"'
-    inside = [
+    parts = [
         f'<path d="M{LEFT} 0V{floor}H{WIDE}" {grid}/>',
         f'<path d="M{x} 0V{floor}M{LEFT} {y}H{WIDE}" {grid} stroke-dasharray="4 6"/>',
     ]
-    # The largest group is drawn first, so that it hides no other; points on one pixel are drawn
-    # once.
-    for verdict, points in sorted(
-        population.points.items(), key=lambda item: (item[0] != "non-circular", -len(item[1]))
-    ):
-        places = sorted({_place(*point) for point in points})
-        inside.append(_marks(verdict, places, 0.35 if verdict == "non-circular" else 0.75))
-    names = [(middle, HIGH - 12, 0, label(SYMMETRICITY)), (22, floor // 2, -90, label(IRRELEVANCE))]
+    # The largest group is drawn first, so that it hides no other.
+    groups = list(population.points.items())
+    groups.sort(key=lambda item: (item[0] != "non-circular", -len(item[1])))
+    for verdict, points in groups:
+        pixels = sorted({_pixel(*point) for point in points})  # what lies on one is drawn once
+        opacity = 0.35 if verdict == "non-circular" else 0.75
+        parts.append(_marks(verdict, pixels, opacity))
+    parts.append(_label(middle, HIGH - 12, 0, label(SYMMETRICITY)))
+    parts.append(_label(22, floor // 2, -90, label(IRRELEVANCE)))
     if not population.points:
-        names.append((middle, floor // 2, 0, "no run has both metrics"))
-    inside += [
-        f'<text x="{x}" y="{y}" transform="rotate({turn} {x} {y})" '
-        f'text-anchor="middle">{text(name)}</text>'
-        for x, y, turn, name in names
-    ]
-    told = ", ".join(f"{name} {count:,}" for name, count in population.counts.items())
-    alt = (
-        f"{label(IRRELEVANCE)} against {label(SYMMETRICITY)} of "
-        f"{counted(population.runs, 'run')}: {told or 'none'}"
-    )
+        parts.append(_label(middle, floor // 2, 0, "no run has both metrics"))
+    counts = ", ".join(f"{name} {count:,}" for name, count in population.counts.items())
+    runs = counted(population.runs, "run")
+    alt = f"{label(IRRELEVANCE)} against {label(SYMMETRICITY)} of {runs}: {counts or 'none'}"
     about = (
         f'viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(alt)}" '
         'fill="currentColor" font-size="22"'
     )
-    return f'<svg class="plane" {about}>{"".join(inside)}</svg>'
+    return f'<svg class="plane" {about}>{"".join(parts)}</svg>'
+
+
+def _label(x: int, y: int, turn: int, name: str) -> str:
+    """turn: in degrees."""
+    where = f'x="{x}" y="{y}" transform="rotate({turn} {x} {y})"'
+    return f'<text {where} text-anchor="middle">{text(name)}</text>'
 
 
 def draw_shares(counts: Mapping[str, int]) -> str:
     """One bar, cut by verdict."""
-    total, begun, parts = sum(counts.values()), 0, []
+    total = sum(counts.values())
+    start, parts = 0, []
     for verdict, count in counts.items():
-        across = f'x="{100 * begun / total:.2f}" width="{100 * count / total:.2f}"'
-        parts.append(f'<rect {across} height="4" fill="{_ink(verdict)[0]}"/>')
-        begun += count
-    return (
-        '<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" '
-        f'aria-hidden="true">{"".join(parts)}</svg>'
-    )
+        across = f'x="{100 * start / total:.2f}" width="{100 * count / total:.2f}"'
+        ink, _ = _ink(verdict)
+        parts.append(f'<rect {across} height="4" fill="{ink}"/>')
+        start += count
+    about = 'viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"'
+    return f'<svg class="bar" {about}>{"".join(parts)}</svg>'
 
 
 def key(verdicts: Iterable[str]) -> str:
@@ -114,45 +110,42 @@ def key(verdicts: Iterable[str]) -> str:
 
 
 def _mark(verdict: str) -> str:
-    return (
-        '<svg class="mark" viewBox="-8 -8 16 16" '
-        f'aria-hidden="true">{_marks(verdict, [(0, 0)])}</svg>'
-    )
+    shape = _marks(verdict, [(0, 0)])
+    return f'<svg class="mark" viewBox="-8 -8 16 16" aria-hidden="true">{shape}</svg>'
 
 
 def shares(population: Population) -> str:
     """Runs by verdict, each with its mark and its share."""
-    counts = population.counts
-    return "".join(
-        f"<li>{_mark(verdict)}{text(verdict)} {count:,} ({count / population.runs:.1%})</li>"
-        for verdict, count in counts.items()
-    )
+    items = []
+    for verdict, count in population.counts.items():
+        share = f"{count:,} ({count / population.runs:.1%})"
+        items.append(f"<li>{_mark(verdict)}{text(verdict)} {share}</li>")
+    return "".join(items)
 
 
 def card(population: Population, address: str) -> str:
     """A population in one list item that leads to `address`."""
-    of = (
-        f" of {population.planned:,}"
-        if population.planned is not None and population.planned > population.runs
-        else ""
-    )
-    runs = f"{population.runs:,}{of} {'runs' if of or population.runs != 1 else 'run'}"
-    older = "" if population.verdict_name == "verdict" else "; by the paper's labels"
-    lines = [paragraph(population.about)]
-    if population.runs:
-        lines += [
-            paragraph(f"{runs}, {population.accurate:,} at full accuracy{older}"),
-            draw_shares(population.counts),
-            '<ul class="shares" '
-            f'aria-label="{text(population.verdict_name)}">{shares(population)}</ul>',
-        ]
-    lines += [paragraph(population.origin, "note")] if population.origin else []
-    lines += [paragraph(problem, "problem") for problem in population.problems]
-    head = f'<h3><a href="{text(address)}">{text(population.name)}</a></h3>'
-    picture = ""
+    link = f'href="{text(address)}"'
+    parts = [f"<h3><a {link}>{text(population.name)}</a></h3>"]
     if population.runs:  # a link as well, which the keyboard need not stop at twice
-        picture = (
-            f'<a class="picture" href="{text(address)}" '
-            f'tabindex="-1">{draw_population(population)}</a>'
-        )
-    return f'<li class="population">{head}{picture}{"".join(lines)}</li>'
+        picture = draw_population(population)
+        parts.append(f'<a class="picture" {link} tabindex="-1">{picture}</a>')
+    parts.append(paragraph(population.about))
+    if population.runs:
+        by = "" if population.verdict_name == "verdict" else "; by the paper's labels"
+        accurate = f"{population.accurate:,} at full accuracy{by}"
+        name = text(population.verdict_name)
+        parts.append(paragraph(f"{_runs_text(population)}, {accurate}"))
+        parts.append(draw_shares(population.counts))
+        parts.append(f'<ul class="shares" aria-label="{name}">{shares(population)}</ul>')
+    if population.origin:
+        parts.append(paragraph(population.origin, "note"))
+    parts += [paragraph(problem, "problem") for problem in population.problems]
+    return f'<li class="population">{"".join(parts)}</li>'
+
+
+def _runs_text(population: Population) -> str:
+    """How many runs there are, of how many where some are still to come."""
+    if population.planned is not None and population.planned > population.runs:
+        return f"{population.runs:,} of {population.planned:,} runs"
+    return counted(population.runs, "run")

@@ -25,21 +25,21 @@ def _shares_panel(picture: ProgramPicture, numbers: str) -> Panel:
     go = graph_objects()
     figure = new_figure(x="share of the logits", y="", height=230, showlegend=False)
     bars = picture.bars()
+    edge = {"color": "white", "width": 1}
     for bar, parts in reversed(bars.items()):
         for part in parts:
-            figure.add_trace(
-                go.Bar(
-                    x=[part.share],
-                    y=[bar],
-                    orientation="h",
-                    marker={"color": part.color, "line": {"color": "white", "width": 1}},
-                    text=part.short_name if part.share > 0.08 else "",
-                    textposition="inside",
-                    insidetextanchor="middle",
-                    textangle=0,
-                    hovertemplate=f"{part.name}: {part.share:.2%}<extra></extra>",
-                )
+            piece = go.Bar(
+                x=[part.share],
+                y=[bar],
+                orientation="h",
+                marker={"color": part.color, "line": edge},
+                text=part.short_name if part.share > 0.08 else "",
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=0,
+                hovertemplate=f"{part.name}: {part.share:.2%}<extra></extra>",
             )
+            figure.add_trace(piece)
     figure.update_layout(barmode="relative", margin={"l": 80})
     figure.update_xaxes(tickformat=".0%")
     if round(100 * picture.remainder, 1) < 0:
@@ -61,25 +61,23 @@ def _profile_panel(profile: Profile) -> Panel:
     figure = new_figure(x=ALONG, y="g(a − b)", height=290, showlegend=False)
     color, symbol = FORMS[profile.kind]
     angles = profile.angles.round(2).tolist()
-    figure.add_trace(
-        go.Scatter(
-            x=angles,
-            y=[float(f"{value:.5g}") for value in profile.values],
-            mode="markers",
-            marker={"color": color, "symbol": symbol, "size": 6},
-            hovertemplate="%{x:.0f}°: %{y:.4g}<extra></extra>",
-        )
+    points = go.Scatter(
+        x=angles,
+        y=[float(f"{value:.5g}") for value in profile.values],
+        mode="markers",
+        marker={"color": color, "symbol": symbol, "size": 6},
+        hovertemplate="%{x:.0f}°: %{y:.4g}<extra></extra>",
     )
+    figure.add_trace(points)
     if profile.fitted is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=angles,
-                y=[float(f"{value:.5g}") for value in profile.fitted],
-                mode="lines",
-                line={"color": "black", "width": 1.5},
-                hoverinfo="skip",
-            )
+        curve = go.Scatter(
+            x=angles,
+            y=[float(f"{value:.5g}") for value in profile.fitted],
+            mode="lines",
+            line={"color": "black", "width": 1.5},
+            hoverinfo="skip",
         )
+        figure.add_trace(curve)
     figure.update_xaxes(tickvals=TICKS)
     low = min(0.0, float(profile.values.min()))
     high = max(float(profile.values.max()), 1e-9)
