@@ -39,6 +39,13 @@ MOST_TICKS = 8
 MOST_LABELS = 20  # tokens written around a circle; all of them show on hover
 RING = 1.18  # where they stand, as a multiple of the farthest point's distance from the middle
 OPERANDS = ("first operand", "second operand")
+DOING = {  # by a circle's role
+    "Clock": "acts as a Clock",
+    "Pizza": "acts as a Pizza",
+    "mixed": "acts as a Clock-Pizza mixture",
+    "accompanying": "follows the accompanying form without a partner",
+    "unclear": "follows neither form",
+}
 CURVES = {
     "loss": ("training_loss", "validation_loss"),
     "accuracy": ("training_accuracy", "validation_accuracy"),
@@ -59,43 +66,40 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     figure = new_figure(x=first, y=second, height=SMALL, showlegend=False)
     tables = points_in_plane(specimen.components, circle)
     order = circle_order(specimen.modulus, circle.frequency).tolist()
+    tokens = [_with_twins(token, specimen.modulus, circle.frequency) for token in order]
     for table, points in enumerate(tables):
         along = points[order].double()
-        who = f"{OPERANDS[table]} " if len(tables) > 1 else ""
-        figure.add_trace(
-            go.Scatter(
-                x=short_numbers(along[:, 0]),
-                y=short_numbers(along[:, 1]),
-                mode="markers",
-                customdata=[
-                    _with_twins(token, specimen.modulus, circle.frequency) for token in order
-                ],
-                marker={"color": COLORS[table], "size": 7, "symbol": ("circle", "square")[table]},
-                name=OPERANDS[table],
-                cliponaxis=False,
-                hovertemplate=f"{who}token %{{customdata}}<br>(%{{x:.3f}}, "
-                f"%{{y:.3f}})<extra></extra>",
-            )
+        operand = f"{OPERANDS[table]} " if len(tables) > 1 else ""
+        symbol = ("circle", "square")[table]
+        where = "(%{x:.3f}, %{y:.3f})"
+        trace = go.Scatter(
+            x=short_numbers(along[:, 0]),
+            y=short_numbers(along[:, 1]),
+            mode="markers",
+            customdata=tokens,
+            marker={"color": COLORS[table], "size": 7, "symbol": symbol},
+            name=OPERANDS[table],
+            cliponaxis=False,
+            hovertemplate=f"{operand}token %{{customdata}}<br>{where}<extra></extra>",
         )
+        figure.add_trace(trace)
     if len(tables) > 1:
         figure.update_layout(showlegend=True)
     else:
-        labels, places = ring_labels(tables[0].double())
-        x, y = short_numbers(places[:, 0]), short_numbers(places[:, 1])
-        figure.add_trace(
-            go.Scatter(x=x, y=y, text=labels, mode="text", textfont={"size": 11}, hoverinfo="skip")
-        )
+        labels, ring = ring_labels(tables[0].double())
+        x, y = short_numbers(ring[:, 0]), short_numbers(ring[:, 1])
+        written = {"text": labels, "mode": "text", "textfont": {"size": 11}}
+        figure.add_trace(go.Scatter(x=x, y=y, **written, hoverinfo="skip"))
     reach = 1.4 * tables.abs().max().item()  # room for the labels
-    figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=5, tickangle=0)
-    figure.update_yaxes(
-        range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1
-    )
+    axis = {"range": [-reach, reach], "constrain": "domain", "nticks": 5}
+    figure.update_xaxes(**axis, tickangle=0)
+    figure.update_yaxes(**axis, scaleanchor="x", scaleratio=1)
     share = f"{circle.variance_share:.1%} of the embedding's variance"
+    plane = f"the plane of the circle of frequency {circle.frequency}, which {_doing(item)}"
     return Panel(
         figure,
         f"{circle_name(item)}, {share}",
-        f"Tokens 0 to {specimen.modulus - 1} in the plane of the circle of frequency "
-        f"{circle.frequency}, which {_doing(item)}.",
+        f"Tokens 0 to {specimen.modulus - 1} in {plane}.",
     )
 
 
@@ -110,15 +114,10 @@ def _with_twins(token: int, modulus: int, frequency: int) -> str:
 
 
 def _doing(item: CircleEvidence) -> str:
-    return {
-        "Clock": "acts as a Clock",
-        "Pizza": "acts as a Pizza",
-        "mixed": "acts as a Clock-Pizza mixture",
-        "accompanying": f"accompanies the circle of frequency {item.accompanies}"
-        if item.accompanies
-        else "follows the accompanying form without a partner",
-        "unclear": "follows neither form",
-    }[item.role]
+    """What a circle does, in words."""
+    if item.role == "accompanying" and item.accompanies:
+        return f"accompanies the circle of frequency {item.accompanies}"
+    return DOING[item.role]
 
 
 def short_numbers(values: Tensor) -> list[float]:
@@ -149,36 +148,36 @@ def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
 
 def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
     """Correct logits, rows a - b and columns a + b, both in this order of the residues."""
-    go, p = graph_objects(), len(order)
+    p = len(order)
     figure = new_figure(x="a + b", y="a − b", height=SQUARE)
-    ordered = answer.logits[list(order)][:, list(order)].double()
-    there = ~ordered.isnan()
+    ordered = answer.logits[list(order)][:, list(order)].double()  # (p, p)
+    has_pair = ~ordered.isnan()
     values, ends = logit_cells(ordered)
-    columns = torch.tensor(order).expand(p, p)
-    places: dict[str, Any] = {"x0": 0, "dx": 1} if p % 2 else {"x0": 0.5, "dx": 2}
-    # What a cell is cannot be read off its place once rows and columns are in the order of a
+    low, high = (None, None) if ends is None else ends
+    # What a cell is cannot be read off its position once rows and columns are in the order of a
     # circle: each cell carries it.
-    cells = torch.stack([columns.T[there].view_as(values), columns[there].view_as(values)], dim=-1)
-    figure.add_trace(
-        go.Heatmap(
-            z=values.float().numpy(),
-            y0=0,
-            dy=1,
-            **places,
-            customdata=cells.to(torch.int8 if p <= 127 else torch.int16).numpy(),
-            zmin=None if ends is None else ends[0],
-            zmax=None if ends is None else ends[1],
-            colorscale=HEATMAP,
-            colorbar=colour_bar("logit"),
-            hovertemplate=(
-                f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})<br>correct "
-                f"logit %{{z:.4g}}<extra></extra>"
-            ),
-        )
+    sums = torch.tensor(order).expand(p, p)
+    differences = sums.T
+    cells = torch.stack([table[has_pair].view_as(values) for table in (differences, sums)], dim=-1)
+    pair = f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})"
+    heatmap = graph_objects().Heatmap(
+        z=values.float().numpy(),
+        y0=0,
+        dy=1,
+        x0=0 if p % 2 else 0.5,
+        dx=1 if p % 2 else 2,  # at even p every second cell of a row holds no pair
+        customdata=cells.to(torch.int8 if p <= 127 else torch.int16).numpy(),
+        zmin=low,
+        zmax=high,
+        colorscale=HEATMAP,
+        colorbar=colour_bar("logit"),
+        hovertemplate=f"{pair}<br>correct logit %{{z:.4g}}<extra></extra>",
     )
+    figure.add_trace(heatmap)
     ticks = list(range(0, p, max(1, math.ceil(p / MOST_TICKS))))
-    shown = {"tickvals": ticks, "ticktext": [str(order[tick]) for tick in ticks], "showgrid": False}
-    figure.update_layout(xaxis=shown, yaxis=shown)
+    residues = [str(order[tick]) for tick in ticks]
+    axis = {"tickvals": ticks, "ticktext": residues, "showgrid": False}
+    figure.update_layout(xaxis=axis, yaxis=axis)
     return figure
 
 
@@ -186,13 +185,11 @@ def main_order(specimen: Specimen) -> tuple[list[int], str]:
     """The order of rows and columns in which a whole network's pattern is seen: that of its
     strongest circle. Also in words.
     """
-    strongest = max(
-        specimen.evidence,
-        key=lambda item: (item.logit_variance, item.circle.variance_share),
-        default=None,
-    )
-    if strongest is None:
+    if not specimen.evidence:
         return list(range(specimen.modulus)), "their own order"
+    strongest = max(
+        specimen.evidence, key=lambda item: (item.logit_variance, item.circle.variance_share)
+    )
     k = order_frequency(strongest)
     return circle_order(specimen.modulus, k).tolist(), f"the order of the circle k = {k}"
 
@@ -255,22 +252,20 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
     panels = []
     for pattern in attention_patterns(specimen):
         figure = new_figure(x="b", y="a", height=SMALL)
-        figure.add_trace(
-            graph_objects().Heatmap(
-                z=pattern.weights.float().numpy(),
-                zmin=low,
-                zmax=high,
-                colorscale=HEATMAP,
-                colorbar=colour_bar("weight"),
-                hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {pattern.operand} "
-                f"%{{z:.4f}}<extra></extra>",
-            )
+        weight = f"weight on {pattern.operand}"
+        heatmap = graph_objects().Heatmap(
+            z=pattern.weights.float().numpy(),
+            zmin=low,
+            zmax=high,
+            colorscale=HEATMAP,
+            colorbar=colour_bar("weight"),
+            hovertemplate=f"a = %{{y}}, b = %{{x}}<br>{weight} %{{z:.4f}}<extra></extra>",
         )
+        figure.add_trace(heatmap)
         figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 56, "r": 4})
-        name = f"layer {pattern.layer}, head {pattern.head}, weight on {pattern.operand}"
-        panels.append(
-            Panel(figure, name, f"Attention of the last position for every pair: {name}.")
-        )
+        name = f"layer {pattern.layer}, head {pattern.head}, {weight}"
+        alt = f"Attention of the last position for every pair: {name}."
+        panels.append(Panel(figure, name, alt))
     return panels
 
 
@@ -278,32 +273,26 @@ def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
     """Losses, accuracies and the parameter norm along training, as far as they are there."""
     epochs, panels = list(history["epochs"]), []
     for name, columns in CURVES.items():
-        there = [
-            column
-            for column in columns
-            if any(value is not None for value in history.get(column, ()))
-        ]
-        if not there:
+        recorded = [column for column in columns if _is_recorded(history, column)]
+        if not recorded:
             continue
-        figure = new_figure(x="epoch", y=name, height=280, showlegend=len(there) > 1)
-        said = []
-        for index, column in enumerate(there):
+        figure = new_figure(x="epoch", y=name, height=280, showlegend=len(recorded) > 1)
+        last_values = []
+        for index, column in enumerate(recorded):
             curve, values = label(column).removesuffix(f" {name}"), list(history[column])
-            figure.add_trace(
-                line_trace(epochs, values, curve, index, f"{curve}, epoch %{{x}}: %{{y:.4g}}")
-            )
-            said.append(f"{curve} {quantity(column).text(values[-1])}")
+            hover = f"{curve}, epoch %{{x}}: %{{y:.4g}}"
+            figure.add_trace(line_trace(epochs, values, curve, index, hover))
+            last_values.append(f"{curve} {quantity(column).text(values[-1])}")
         if name == "loss":
             figure.update_yaxes(type="log", exponentformat="power", dtick=2)
-        last = ", ".join(said)
-        panels.append(
-            Panel(
-                figure,
-                f"{name}; at the end: {last}",
-                f"The {name} along training. At the end: {last}.",
-            )
-        )
+        last = ", ".join(last_values)
+        alt = f"The {name} along training. At the end: {last}."
+        panels.append(Panel(figure, f"{name}; at the end: {last}", alt))
     return panels
+
+
+def _is_recorded(history: Mapping[str, Sequence[Any]], column: str) -> bool:
+    return any(value is not None for value in history.get(column, ()))
 
 
 def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, hover: str) -> Any:

@@ -98,15 +98,15 @@ def report(
     home = None if population is None else Runs.read(population)
     sweeps, problems = list[Sweep](), list[InputError]()
     paths = list(paths)
-    networks = [each for each in paths if isinstance(each, Network)]
-    given = distinct(shipped(each) for each in paths if not isinstance(each, Network))
-    tables = [path for path in given if is_sweep(path)]
+    networks = [item for item in paths if isinstance(item, Network)]
+    on_disk = distinct(shipped(item) for item in paths if not isinstance(item, Network))
+    tables = [path for path in on_disk if is_sweep(path)]
     for path in tables:
         try:
             sweeps.append(read_sweep(path))
         except InputError as error:
             problems.append(error)
-    files, unfound = network_files([path for path in given if path not in tables], _networks)
+    files, unfound = network_files([path for path in on_disk if path not in tables], _networks)
 
     def load_one(source: Path | Network) -> Network:
         if isinstance(source, Network):
@@ -125,34 +125,26 @@ def report(
         raise InputError("nothing to report on: no network and no sweep could be read")
     if theirs is not None and not sweeps:
         raise InputError("--released compares sweeps; give a sweep's directory as well")
-    asked = home is not None
+    # A population that was asked for takes every network; the shipped one those of its kind.
+    fits = [home is not None] * len(examined)
     if home is None and examined:
         home = _shipped_population()
-    fits = [
-        home is not None and (asked or not foreign_settings(item.network, home))
-        for item in examined
-    ]
+        if home is not None:
+            fits = [not foreign_settings(item.network, home) for item in examined]
+    item_names = [item.name for item in examined]
+    sweep_names = [sweep.title for sweep in sweeps]
+    page.title = title or _title([*item_names, *sweep_names])
     about = _contents(len(examined), len(sweeps))
-    page.title = title or _title(
-        [*(item.name for item in examined), *(sweep.title for sweep in sweeps)]
-    )
-    page.lead = (
-        f"{about}: which algorithm each learned, and the evidence."
-        if examined
-        else f"{about}: which algorithms were learned."
-    )
+    page.lead = f"{about}: which algorithms were learned."
+    if examined:
+        page.lead = f"{about}: which algorithm each learned, and the evidence."
     if len(examined) > 1:
         add_index(page, examined)
     if home is not None and any(fits):
         add_population(page, home, examined, fits)
     elif examined:
-        page.add(
-            paragraph(
-                "No population of runs like these was found; --population DIR sets them among a "
-                "sweep's.",
-                "note",
-            )
-        )
+        note = "No population of runs like these was found; --population DIR sets them among a "
+        page.add(paragraph(f"{note}sweep's.", "note"))
     for number, item in enumerate(examined, 1):
         add_network(page, number, item, home if fits[number - 1] else None, len(examined))
     for number, sweep in enumerate(sweeps, 1):
@@ -162,40 +154,43 @@ def report(
 
 def _networks(path: Path) -> list[Path]:
     """Network files; of a directory without the snapshots of the networks in it."""
-    found = find_networks(path)
-    ends = {file.stem for file in found}
-    return [
-        file
-        for file in found
-        if len(found) == 1 or file.stem.partition(SNAPSHOT)[0] not in ends - {file.stem}
-    ]
+    files = find_networks(path)
+    if len(files) == 1:
+        return files
+    stems = {file.stem for file in files}
+    finished = []
+    for file in files:
+        of_run, is_snapshot, _ = file.stem.partition(SNAPSHOT)
+        if not is_snapshot or of_run not in stems:
+            finished.append(file)
+    return finished
 
 
 Source = Path | Network
 
 
 def _examine(
-    found: Sequence[Analysed[Source] | Unusable[Source]],
+    outcomes: Sequence[Analysed[Source] | Unusable[Source]],
 ) -> tuple[list[Specimen], list[InputError]]:
     """The networks with their analyses and training curves, and why others have none."""
-    analysed = [each for each in found if isinstance(each, Analysed)]
-    files = [
-        each.source if isinstance(each.source, Path) else Path(each.analysis.id)
-        for each in analysed
-    ]
-    called = names([each.analysis.id for each in analysed], files)
-    specimens = [_with_history(each, name) for each, name in zip(analysed, called, strict=True)]
-    return specimens, [each.problem for each in found if isinstance(each, Unusable)]
+    analysed = [outcome for outcome in outcomes if isinstance(outcome, Analysed)]
+    problems = [outcome.problem for outcome in outcomes if isinstance(outcome, Unusable)]
+    ids, files = list[str](), list[Path]()
+    for item in analysed:
+        ids.append(item.analysis.id)
+        files.append(item.source if isinstance(item.source, Path) else Path(item.analysis.id))
+    named = zip(analysed, names(ids, files), strict=True)
+    return [_with_history(item, name) for item, name in named], problems
 
 
-def _with_history(found: Analysed[Source], name: str) -> Specimen:
+def _with_history(item: Analysed[Source], name: str) -> Specimen:
     history, notes = None, list[str]()
     try:
-        if isinstance(found.source, Path):
-            history = read_history(found.network, found.source)
+        if isinstance(item.source, Path):
+            history = read_history(item.network, item.source)
     except InputError as error:
         notes = [f"Its training curves cannot be shown: {error}"]
-    return Specimen(found.network, found.analysis, name=name, notes=notes, history=history)
+    return Specimen(item.network, item.analysis, name=name, notes=notes, history=history)
 
 
 def _shipped_population() -> Runs | None:
@@ -206,11 +201,12 @@ def _shipped_population() -> Runs | None:
 
 
 def _contents(networks: int, sweeps: int) -> str:
-    found = [(networks, "network"), (sweeps, "sweep")]
-    return " and ".join(counted(count, what) for count, what in found if count)
+    counts = [(networks, "network"), (sweeps, "sweep")]
+    return " and ".join(counted(count, what) for count, what in counts if count)
 
 
 def _title(about: list[str]) -> str:
-    return "algophase report: " + (
-        ", ".join(about) if len(about) <= 3 else f"{', '.join(about[:2])} and {len(about) - 2} more"
-    )
+    listed = ", ".join(about)
+    if len(about) > 3:
+        listed = f"{', '.join(about[:2])} and {len(about) - 2} more"
+    return f"algophase report: {listed}"
