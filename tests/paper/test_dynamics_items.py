@@ -13,11 +13,12 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
-from algophase.paper import dynamics_items
+from algophase.paper.claims import claims_of, judge_all
 from algophase.paper.dynamics_items import accompanying_pizza, clock_training, dissolving, followed
 from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.product import Claim
+from algophase.paper.published import entry
 from algophase.paper.sources import Missing, Sources
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
@@ -107,7 +108,8 @@ def claims(found: tuple[Claim, ...]) -> dict[str, Claim]:
 
 def clock_claims(tmp_path: Path, *ways: str) -> dict[str, Claim]:
     runs = [run_of("clock-training", index, way) for index, way in enumerate(ways)]
-    return claims(clock_training(sources_with(tmp_path, "clock-training", runs)).claims)
+    sources = sources_with(tmp_path, "clock-training", runs)
+    return claims(claims_of("clock-training", sources))
 
 
 def test_pizzas_that_dissolve_in_most_runs_support_the_picture(tmp_path: Path) -> None:
@@ -184,7 +186,8 @@ def test_only_runs_with_an_end_count_and_the_strongest_pair_speaks() -> None:
 
 def pizza_claims(tmp_path: Path, *costs: tuple[Any, ...]) -> dict[str, Claim]:
     runs = [run_of("pizza-training", index, "stays", cost) for index, cost in enumerate(costs)]
-    return claims(accompanying_pizza(sources_with(tmp_path, "pizza-training", runs)).claims)
+    sources = sources_with(tmp_path, "pizza-training", runs)
+    return claims(claims_of("accompanying-pizza", sources))
 
 
 EMERGES = (
@@ -311,7 +314,8 @@ def test_a_series_is_in_the_order_of_its_epochs(tmp_path: Path) -> None:
 
 
 def test_the_published_model_a_is_judged(released: Path) -> None:
-    (claim,) = dynamics_items._model_a(Sources(released=released))
+    described = [entry("trained-pizza-accuracy-without")]
+    (claim,) = judge_all(described, Sources(released=released))
     assert (claim.verdict, claim.ours, claim.note) == (
         "reproduced",
         "99.7%",

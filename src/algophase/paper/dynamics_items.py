@@ -18,9 +18,10 @@ from algophase.paper.dynamics_figures import (
     draw_state,
     stages,
 )
-from algophase.paper.product import Claim, Product, Table
-from algophase.paper.rules import MOST, OTHER_NETWORK, measured, share_claim, statement
-from algophase.paper.sources import Exhibit, Missing, Sources, optional
+from algophase.paper.measure import SUBSETS, Measurement, find_population, measured, quantity
+from algophase.paper.product import Product, Table
+from algophase.paper.rules import OTHER_NETWORK
+from algophase.paper.sources import Exhibit, Missing, Sources
 from algophase.reports.moments_section import quartiles
 from algophase.runs.statistics import Share
 
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 EARLY = 2000  # epochs up to which a state is early (ours)
 STATE = 600  # epochs of the paper's early Pizza
-RISE = 0.05  # how much a median that falls gradually may rise between two epochs
-PICTURE = "one run, a picture"
-LOOKS = (
-    "looks like a Pizza: forms explain half of the strongest pair's logits, the Pizza has "
-    "two thirds of the amplitude"
-)
 NEEDED = ("epoch", "epochs_trained", "accompanying", "accuracy_without_accompanying")
 PAIR_NUMBERS = ("clock_weight", "pizza_weight", "pizza_share", "role", "explained", "frequency")
 FORMS = ("Pizza", "mixed", "Clock")
@@ -126,80 +121,78 @@ def _share(chosen: "pandas.Series[bool]") -> Share:
     return Share(int(chosen.sum()), len(chosen))
 
 
+def _moments(sources: Sources, space: str) -> "pandas.DataFrame":
+    return followed(sources.moments(space).table)
+
+
+SUBSETS["moments"] = _moments
+
+
+# --- appendix J: a Pizza early in the training of a Clock
+
+
 def clock_training(sources: Sources) -> Product:
-    found, series = sources.moments("clock-training"), sources.series("early-clock")
-    table = followed(found.table)
-    pizza, gone = dissolving(table)
-    seen = table[(table["role"] == "Pizza") & (table["epoch"] <= EARLY)].groupby("run_id").last()
-    accuracy = _middle(seen["validation_accuracy"], ".1%")
-    claims = [
-        share_claim(text, share, MOST, what, PICTURE)
-        for text, share, what in (
-            (
-                "a Pizza-like pattern is there early in the training of a network with attention",
-                _share(pizza),
-                f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: "
-                f"{accuracy}",
-            ),
-            (
-                "the pattern disappears during the run",
-                _share(gone[pizza]),
-                "of the runs that had it; gone: the Pizza has less than a third of the "
-                "strongest pair at the end",
-            ),
-            (
-                "a Pizza early that is gone at the end is the way of most networks with "
-                "attention (our question)",
-                _share(pizza & gone),
-                f"all runs end as: {_counts(_ends(table)['paper_label'])}",
-            ),
-        )
-    ]
-    claims.append(_gradual(table[table["run_id"].isin(pizza.index[pizza & gone])]))
+    moments, series = sources.moments("clock-training"), sources.series("early-clock")
+    table = find_population(sources, "clock-training moments")
     return Product(
-        source=f"{found.source}; {series.source}",
+        source=f"{moments.source}; {series.source}",
         figures={"": draw_stages(stages(series.networks)), "population": draw_population(table)},
         tables={"population": _along(table)},
-        claims=tuple(claims),
     )
 
 
-def _gradual(table: "pandas.DataFrame") -> Claim:
+@quantity
+def pizza_early(table: "pandas.DataFrame") -> Measurement:
+    """Runs whose strongest pair looked like a Pizza early."""
+    early, _ = dissolving(table)
+    as_pizza = table[(table["role"] == "Pizza") & (table["epoch"] <= EARLY)]
+    last = as_pizza.groupby("run_id").last()
+    return measured(_share(early), accuracy=_middle(last["validation_accuracy"], ".1%"))
+
+
+@quantity
+def early_pizza_gone(table: "pandas.DataFrame") -> Share:
+    """Of those, the ones in which that is gone at the end."""
+    early, gone = dissolving(table)
+    return _share(gone[early])
+
+
+@quantity
+def pizza_early_and_gone(table: "pandas.DataFrame") -> Measurement:
+    early, gone = dissolving(table)
+    return measured(_share(early & gone), labels=_counts(_ends(table)["paper_label"]))
+
+
+@quantity
+def falls_gradually(table: "pandas.DataFrame", rise: float) -> Measurement:
     """Of runs whose Pizza dissolves: does the median share fall step by step from its peak on?"""
-    text = "the pattern disappears gradually"
-    rule = (
-        "rule: from its peak on, the median share of the runs above never rises by more "
-        f"than {RISE} between two epochs"
-    )
-    known = table[table["role"].isin(FORMS)]
-    if known.empty:
-        return statement(text, None, "no such run", rule, published=PICTURE, sample=0)
-    median = quartiles(known, "pizza_share_of_pair")["middle"]
+    early, gone = dissolving(table)
+    dissolved = table[table["run_id"].isin(early.index[early & gone])]
+    with_form = dissolved[dissolved["role"].isin(FORMS)]
+    if with_form.empty:
+        return measured(None, sample=0, course="no such run")
+    median = quartiles(with_form, "pizza_share_of_pair")["middle"]
     after = median[median.index >= median.idxmax()]
-    falls = bool(stays_within(after.diff().dropna(), RISE).all())
-    half = after.index[falls_short(after, 0.5)]
-    ours = (
-        f"median {after.iloc[0]:.2f} at epoch {after.index[0]:,}, below a half at {half[0]:,}"
-        if len(half)
-        else "stays"
-    )
-    ours, holds = (
-        f"{ours}, {after.iloc[-1]:.2f} at the end",
-        falls and bool(falls_short(after.iloc[-1], 1 - Thresholds().pizza_part)),
-    )
-    return statement(
-        text, holds, ours, rule, published=PICTURE, sample=int(table["run_id"].nunique())
-    )
+    falls = bool(stays_within(after.diff().dropna(), rise).all())
+    is_gone = bool(falls_short(after.iloc[-1], 1 - Thresholds().pizza_part))
+    below_half = after.index[falls_short(after, 0.5)]
+    course = "stays"
+    if len(below_half):
+        course = f"median {after.iloc[0]:.2f} at epoch {after.index[0]:,}, "
+        course += f"below a half at {below_half[0]:,}"
+    course += f", {after.iloc[-1]:.2f} at the end"
+    sample = int(dissolved["run_id"].nunique())
+    return measured(falls and is_gone, sample=sample, course=course)
 
 
 def _along(table: "pandas.DataFrame") -> Table:
     """Medians [quartiles] by epoch."""
     rows = []
     for epoch, part in table.groupby("epoch"):
-        known = part[part["role"].isin(FORMS)]
+        with_form = part[part["role"].isin(FORMS)]
         shares = [f"{(part['role'] == role).mean():.0%}" for role in FORMS]
         numbers = [
-            _bracketed(known["pizza_share_of_pair"]),
+            _bracketed(with_form["pizza_share_of_pair"]),
             *(_bracketed(part[name]) for name in SHOWN),
         ]
         rows.append((f"{epoch:,}", str(len(part)), *shares, *numbers))
@@ -208,79 +201,77 @@ def _along(table: "pandas.DataFrame") -> Table:
     )
 
 
+# --- appendix K: the accompanying Pizza
+
+
 def accompanying_pizza(sources: Sources) -> Product:
-    found, exhibit = sources.moments("pizza-training"), sources.network("early-pizza")
-    table = followed(found.table)
+    moments, exhibit = sources.moments("pizza-training"), sources.network("early-pizza")
+    table = find_population(sources, "pizza-training moments")
     if STATE not in table["epoch"].to_numpy():
         advice = f"make them with: algophase sweep pizza-training --snapshot {STATE}"
         raise Missing(f"the moments of pizza-training have no epoch {STATE}; {advice}")
-    accuracy = exhibit.analysis.accuracy
-    claims = [
-        measured("early-pizza-accuracy", exhibit, accuracy, f"{accuracy:.1%}"),
-        _without_companions("early-pizza-accuracy-without", exhibit, ", in the paper one"),
-        *_model_a(sources),
-        *_companion_claims(table),
-    ]
     return Product(
-        source=f"{found.source}; {exhibit.source}",
+        source=f"{moments.source}; {exhibit.source}",
         figures={"": draw_state(exhibit), "population": draw_companions(table)},
         tables={"population": _companion_table(table)},
-        claims=tuple(claims),
     )
 
 
-def _without_companions(name: str, of: Exhibit, also: str = "") -> Claim:
-    """A printed accuracy without accompanying circles beside that of a network without its own."""
-    companions = of.of_role("accompanying")
-    accuracy, count = of.without(companions).accuracy, len(companions)
-    note = f"{count} accompanying {plural(count, 'circle')} removed{also}"
+@quantity
+def accuracy(network: Exhibit) -> float:
+    return network.analysis.accuracy
+
+
+@quantity
+def accuracy_without_accompanying(network: Exhibit) -> Measurement:
+    """The accuracy of a network without the circles in the accompanying role."""
+    companions = network.of_role("accompanying")
+    count = len(companions)
     return measured(
-        name, of, accuracy, f"{accuracy:.1%}", note if of.published else f"{OTHER_NETWORK}; {note}"
+        network.without(companions).accuracy,
+        removed=f"{count} accompanying {plural(count, 'circle')}",
+        other_network="" if network.published else f"{OTHER_NETWORK}; ",
     )
 
 
-def _model_a(sources: Sources) -> list[Claim]:
-    """The trained network that the paper compares with, where there is one."""
-    model = optional(sources.network, "model-a")
-    return [] if model is None else [_without_companions("trained-pizza-accuracy-without", model)]
-
-
-def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
-    early, end = table[table["epoch"] == STATE].set_index("run_id"), _ends(table)
+def _early_and_end(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", "pandas.DataFrame"]:
+    """The runs that have an accompanying circle at the paper's early state: then, and at the
+    end.
+    """
+    early = table[table["epoch"] == STATE].set_index("run_id")
     having = early[early["accompanying"] > 0]
-    later = end.loc[having.index]
-    less, changed = later["cost"] < having["cost"], later["cost"] != having["cost"]
-    lost = _middle(having["cost"])
-    return [
-        share_claim(
-            "an accompanying Pizza emerges early in the training of a network without "
-            f"attention (at {STATE} epochs)",
-            _share(early["accompanying"] > 0),
-            MOST,
-            "at least one circle in the accompanying role; at the end "
-            f"{_share(end['accompanying'] > 0)}",
-            PICTURE,
-        ),
-        share_claim(
-            f"it is of use: removing it at {STATE} epochs costs accuracy",
-            _share(having["cost"] > 0),
-            MOST,
-            f"of the runs that have one; accuracy lost without them, in points: {lost}",
-            "1.8 points in one run",
-        ),
-        share_claim(
-            "accompanying Pizzas are less helpful later",
-            _share(less[changed]),
-            MOST,
-            "what removal costs at the end (nothing where none is left) is less than at "
-            f"{STATE} epochs, of the "
-            f"{int(changed.sum())} of {len(having)} runs that have one then and in which it "
-            "changed; "
-            f"points lost at {STATE} epochs: {lost}; at the end: {_middle(later['cost'])}; "
-            f"with one at both: {_share(less[later['accompanying'] > 0])}",
-            "1.8 points then, 0.3 in Model A",
-        ),
-    ]
+    return having, _ends(table).loc[having.index]
+
+
+@quantity
+def companion_early(table: "pandas.DataFrame") -> Measurement:
+    """Runs that have an accompanying circle at the paper's early state."""
+    early = table[table["epoch"] == STATE].set_index("run_id")
+    at_end = _share(_ends(table)["accompanying"] > 0)
+    return measured(_share(early["accompanying"] > 0), at_end=at_end)
+
+
+@quantity
+def companion_of_use(table: "pandas.DataFrame") -> Measurement:
+    """Of those, the ones in which removing it costs accuracy."""
+    having, _ = _early_and_end(table)
+    return measured(_share(having["cost"] > 0), lost=_middle(having["cost"]))
+
+
+@quantity
+def companion_costs_less_later(table: "pandas.DataFrame") -> Measurement:
+    """Of those in which what removal costs changed, the ones in which it costs less at the end."""
+    having, later = _early_and_end(table)
+    less = later["cost"] < having["cost"]
+    changed = later["cost"] != having["cost"]
+    return measured(
+        _share(less[changed]),
+        changed=int(changed.sum()),
+        having=len(having),
+        lost=_middle(having["cost"]),
+        lost_at_end=_middle(later["cost"]),
+        at_both=_share(less[later["accompanying"] > 0]),
+    )
 
 
 def _companion_table(table: "pandas.DataFrame") -> Table:

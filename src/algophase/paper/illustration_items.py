@@ -6,6 +6,7 @@ Everything here is measured on the formulas or on networks made by hand, so it n
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,11 +27,20 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.fourier import circle, cos_turn, folded, sin_turn
 from algophase.core.lines import exceeds, reaches
 from algophase.core.task import labels
+from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation
-from algophase.paper.product import Claim, Product, Table
-from algophase.paper.rules import THRESHOLDS, approximated, judged, statement
-from algophase.paper.sources import Missing, Sources, optional
+from algophase.paper.measure import (
+    OTHERS,
+    Measurement,
+    find_population,
+    measure,
+    measured,
+    quantity,
+)
+from algophase.paper.product import Product, Table
+from algophase.paper.rules import THRESHOLDS
+from algophase.paper.sources import Exhibit, Missing, Sources, optional
 
 FACE = 12  # the paper's everyday clock
 PAIR = (8, 6)  # its first example: 8 + 6 = 2 (mod 12)
@@ -40,61 +50,11 @@ EXACT = 1e-12
 FORMULAS = "the paper's formulas"
 
 
+# --- figure 1
+
+
 def algorithms(_: Sources) -> Product:
-    """Figure 1."""
-    p = FACE
-    numbers, pairs = torch.arange(p), p * p
-    sums = labels(p)
-    lines = torch.stack(
-        [cos_turn(numbers, 2 * p), sin_turn(numbers, 2 * p)], dim=-1
-    )  # (c, 2), along each label's line
-    middle = _midpoints(p, 1)
-    across = torch.stack([-lines[:, 1], lines[:, 0]], dim=-1)
-    distances = (middle @ across.T).abs()  # (a, b, c)
-    own = distances.gather(2, sums[..., None])[..., 0]
-    antipodal = antipodal_pairs(p, 1)
-    off_centre = middle.norm(dim=2) > EXACT
-    nearest = distances.argmin(dim=2) == sums
-    collapsed = set(sums[antipodal[:, 0], antipodal[:, 1]].tolist())
-    logits = clock_logits(p, 1), pizza_logits(p, 1)
-    clock, pizza = map(failures, logits)
-    spreads = [(correct.max() - correct.min()).item() for correct in map(correct_logits, logits)]
-    claims = (
-        statement(
-            "the midpoints of all pairs with one sum c lie on a line through the origin",
-            own.max().item() <= EXACT,
-            f"{int((own <= EXACT).sum())} of {pairs} do",
-            "p = 12; rule: to 1e-12, the line at angle w c / 2",
-        ),
-        statement(
-            "what is nearer to a label's line than to any other's forms two of 2p mirrored slices",
-            bool((nearest | ~off_centre).all()),
-            f"{int((nearest & off_centre).sum())} of {int(off_centre.sum())} midpoints in their "
-            "label's slice",
-            "p = 12; rule: every midpoint that is not at the origin is in a slice of its own label",
-        ),
-        statement(
-            "antipodal pairs, (1, 7), (2, 8), (3, 9) and so on, have their midpoints at the "
-            "origin, and different labels",
-            bool((middle[antipodal[:, 0], antipodal[:, 1]].norm(dim=1) <= EXACT).all())
-            and len(collapsed) > 1,
-            f"{len(antipodal) // 2} pairs with {len(collapsed)} labels",
-            "p = 12; rule: all of them to 1e-12, more than one label",
-        ),
-        statement(
-            "the Pizza cannot classify antipodal pairs; the Clock can",
-            len(clock) == 0 and pizza.tolist() == antipodal.tolist(),
-            f"wrong or tied: Clock {len(clock)}, Pizza {len(pizza)} of {pairs} pairs",
-            "p = 12, k = 1; rule: the Pizza's failures are the antipodal pairs, the Clock has none",
-        ),
-        statement(
-            "given c = a + b, the Pizza's logit depends on a - b and the Clock's does not",
-            spreads[0] <= EXACT < spreads[1],
-            f"correct logits range over {spreads[0]:.3f} (Clock), {spreads[1]:.3f} (Pizza)",
-            "p = 12, k = 1; rule: to 1e-12",
-        ),
-    )
-    return Product(FORMULAS, {"": draw_algorithms(p, *PAIR)}, claims=claims)
+    return Product(FORMULAS, {"": draw_algorithms(FACE, *PAIR)})
 
 
 def _midpoints(modulus: int, frequency: int) -> Tensor:
@@ -102,107 +62,183 @@ def _midpoints(modulus: int, frequency: int) -> Tensor:
     return (points[:, None] + points) / 2  # (a, b, 2)
 
 
+def _distances_to_lines(modulus: int) -> Tensor:
+    """Of the midpoint of each pair to the line of each label c, at angle w c / 2: (a, b, c)."""
+    numbers = torch.arange(modulus)
+    cosine, sine = cos_turn(numbers, 2 * modulus), sin_turn(numbers, 2 * modulus)
+    across = torch.stack([-sine, cosine], dim=-1)  # (c, 2)
+    return (_midpoints(modulus, 1) @ across.T).abs()
+
+
+@quantity
+def midpoints_off_their_line(_: None, modulus: int) -> Measurement:
+    """The largest distance of a midpoint from the line of its own label."""
+    own = _distances_to_lines(modulus).gather(2, labels(modulus)[..., None])[..., 0]
+    on_line = int((own <= EXACT).sum())
+    return measured(own.max().item(), on_line=on_line, pairs=modulus**2)
+
+
+@quantity
+def midpoints_in_slices(_: None, modulus: int) -> Measurement:
+    """Whether every midpoint that is not at the origin is nearest to its own label's line."""
+    off_center = _midpoints(modulus, 1).norm(dim=2) > EXACT
+    nearest = _distances_to_lines(modulus).argmin(dim=2) == labels(modulus)
+    return measured(
+        bool((nearest | ~off_center).all()),
+        in_slice=int((nearest & off_center).sum()),
+        off_center=int(off_center.sum()),
+    )
+
+
+@quantity
+def antipodal_midpoints(_: None, modulus: int) -> Measurement:
+    """Whether the midpoints of antipodal pairs of several labels are all at the origin."""
+    first, second = antipodal_pairs(modulus, 1).T
+    at_origin = _midpoints(modulus, 1)[first, second].norm(dim=1) <= EXACT
+    collapsed = set(labels(modulus)[first, second].tolist())
+    return measured(
+        bool(at_origin.all()) and len(collapsed) > 1, pairs=len(first) // 2, labels=len(collapsed)
+    )
+
+
+@quantity
+def failures_by_formula(_: None, modulus: int) -> Measurement:
+    """Whether the Pizza fails on the antipodal pairs alone, and the Clock on none."""
+    clock, pizza = failures(clock_logits(modulus, 1)), failures(pizza_logits(modulus, 1))
+    antipodal = antipodal_pairs(modulus, 1)
+    return measured(
+        len(clock) == 0 and pizza.tolist() == antipodal.tolist(),
+        clock=len(clock),
+        pizza=len(pizza),
+        pairs=modulus**2,
+    )
+
+
+@quantity
+def ranges_of_correct_logits(_: None, modulus: int) -> list[float]:
+    """Of the Clock and of the Pizza."""
+    ranges = []
+    for logits in (clock_logits(modulus, 1), pizza_logits(modulus, 1)):
+        correct = correct_logits(logits)
+        ranges.append((correct.max() - correct.min()).item())
+    return ranges
+
+
+# --- the accompanying Pizza (appendix D)
+
+
 def accompanying(_: Sources) -> Product:
-    """The accompanying Pizza (appendix D)."""
-    p, distance = PRIME, torch.arange(PRIME)
-    adjacent, doubled, best = [], [], []  # at each frequency
-    for k in range(1, p // 2 + 1):
-        length, complement = (
-            pizza_by_distance(distance, p, k),
-            accompanying_by_distance(distance, p, k),
-        )
-        far = length <= length.min() + EXACT  # the most antipodal distances
-        steps = folded(2 * k * distance[far].numpy(), p)
-        adjacent.append(bool((steps == 1).all()))
-        best.append(bool((far == (complement >= complement.max() - EXACT)).all()))
+    return Product(FORMULAS, {"": draw_accompanying(*ILLUSTRATED)})
+
+
+def _most_antipodal(modulus: int, frequency: int) -> Tensor:
+    """Which distances a - b are the farthest apart on the circle, (p,)."""
+    length = pizza_by_distance(torch.arange(modulus), modulus, frequency)
+    return length <= length.min() + EXACT
+
+
+def _at_every_frequency(modulus: int, is_so: Callable[[int, int], bool]) -> Measurement:
+    """Whether something holds of (p, k) for every k, with the count."""
+    holds = [is_so(modulus, frequency) for frequency in range(1, modulus // 2 + 1)]
+    return measured(all(holds), count=sum(holds), frequencies=len(holds))
+
+
+@quantity
+def antipodal_pairs_adjacent(_: None, modulus: int) -> Measurement:
+    """The pairs farthest apart at k are one step apart at 2k."""
+
+    def adjacent(p: int, k: int) -> bool:
+        distances = torch.arange(p)[_most_antipodal(p, k)]
+        return bool((folded(2 * k * distances.numpy(), p) == 1).all())
+
+    return _at_every_frequency(modulus, adjacent)
+
+
+@quantity
+def gaps_doubled(_: None, modulus: int) -> Measurement:
+    """The gap at k is twice that at 2k."""
+
+    def doubled(p: int, k: int) -> bool:
         first, second = gap(p, k), gap(p, 2 * k)
         assert first is not None  # p is prime
         assert second is not None
-        doubled.append(folded(first, p) == folded(2 * second, p))
-    claims = [
-        statement(
-            text,
-            all(held),
-            f"{sum(held)} of {len(held)} frequencies",
-            f"p = {p}; rule: at every frequency k, {rule}",
-        )
-        for text, held, rule in (
-            (
-                "pairs nearly antipodal on a Pizza's circle are adjacent on the accompanying "
-                "circle",
-                adjacent,
-                "the pairs farthest apart are one step apart at 2k",
-            ),
-            (
-                "gaps of accompanied and accompanying Pizza: delta_1 = 2 delta_2 (mod p)",
-                doubled,
-                "up to the direction of a gap",
-            ),
-            (
-                "the accompanying Pizza works best for formerly antipodal points",
-                best,
-                "-cos w(a - b) is largest exactly where |cos w(a - b)/2| is smallest",
-            ),
-        )
-    ]
-    # The algorithm of appendix D, step by step, against its closed form.
-    by_steps = -_midpoints(p, 2 * 17) @ circle(p, 17).T
-    equal = (by_steps - accompanying_logits(p, 17)).abs().max().item() <= EXACT
-    plain, with_them = (
-        len(failures(grid_logits(handmade_pizza(FACE, (1, 5), accompanied=some))))
-        for some in (False, True)
+        return bool(folded(first, p) == folded(2 * second, p))
+
+    return _at_every_frequency(modulus, doubled)
+
+
+@quantity
+def companion_best_for_antipodal(_: None, modulus: int) -> Measurement:
+    """The accompanying formula is largest exactly where the Pizza's is smallest."""
+
+    def best(p: int, k: int) -> bool:
+        complement = accompanying_by_distance(torch.arange(p), p, k)
+        largest = complement >= complement.max() - EXACT
+        return bool((_most_antipodal(p, k) == largest).all())
+
+    return _at_every_frequency(modulus, best)
+
+
+@quantity
+def steps_equal_formula(_: None, modulus: int, frequency: int) -> Measurement:
+    """The algorithm of appendix D, step by step, against its closed form."""
+    by_steps = -_midpoints(modulus, 2 * frequency) @ circle(modulus, frequency).T
+    difference = by_steps - accompanying_logits(modulus, frequency)
+    equal = difference.abs().max().item() <= EXACT
+    return measured(equal, equality="equal" if equal else "not equal")
+
+
+@quantity
+def failures_made_up(_: None, modulus: int, frequencies: Sequence[int]) -> Measurement:
+    """Whether hand-made Pizzas fail without accompanying ones, and never with them."""
+    counts = []
+    for accompanied in (False, True):
+        network = handmade_pizza(modulus, tuple(frequencies), accompanied=accompanied)
+        counts.append(len(failures(grid_logits(network))))
+    without, with_them = counts
+    return measured(
+        without > 0 and with_them == 0, without=without, with_them=with_them, pairs=modulus**2
     )
-    claims += [
-        statement(
-            "A_c, computed by its three steps, is -cos w(a - b) cos w(a + b - c)",
-            equal,
-            "equal" if equal else "not equal",
-            "p = 59, k = 17; rule: to 1e-12",
-        ),
-        statement(
-            "accompanying Pizzas make up for antipodal pairs",
-            plain > 0 and with_them == 0,
-            f"hand-made Pizzas answer {plain} of {FACE**2} pairs wrong without them, "
-            f"{with_them} with them",
-            "p = 12, k = 1 and 5; rule: some wrong or tied without, none with",
-        ),
-    ]
-    return Product(FORMULAS, {"": draw_accompanying(*ILLUSTRATED)}, claims=tuple(claims))
+
+
+# --- |cos t| - |sin t| is about cos 2t (appendix A)
 
 
 def approximation(_: Sources) -> Product:
-    """|cos t| - |sin t| is about cos 2t (appendix A)."""
+    return Product(FORMULAS, {"": draw_approximation()})
+
+
+def _difference_and_wave() -> tuple[Tensor, Tensor]:
+    """|cos t| - |sin t| and cos 2t at many angles."""
     angles = torch.arange(100_000, dtype=torch.float64) * (2 * torch.pi / 100_000)
-    difference, wave = angles.cos().abs() - angles.sin().abs(), (2 * angles).cos()
-    spread = difference.var(correction=0)
-    explained, flipped = (
-        1 - ((sign * difference - wave).square().mean() / spread).item() for sign in (1, -1)
-    )
+    return angles.cos().abs() - angles.sin().abs(), (2 * angles).cos()
+
+
+def _explained(values: Tensor, formula: Tensor) -> float:
+    return 1 - ((values - formula).square().mean() / values.var(correction=0)).item()
+
+
+@quantity
+def cosine_less_sine(_: None) -> Measurement:
+    """Of |cos t| - |sin t|, the share of the variance that cos 2t explains."""
+    difference, wave = _difference_and_wave()
     amplitude = 2 * (difference * wave).mean().item()
-    fitted = amplitude**2 / 2 / spread.item()
-    deviation = (difference - wave).abs().max().item()
-    claims = (
-        approximated(
-            "|cos t| - |sin t| is about cos 2t for any t",
-            explained,
-            f"{explained:.2%} of its variance, largest deviation {deviation:.4f}",
-            f"; {fitted:.2%} by the best multiple, {amplitude:.4f} cos 2t",
-            published="≈",
-        ),
-        Claim(
-            "|sin t| - |cos t| is about cos 2t (appendix L.2)",
-            "≈",
-            f"{flipped:.0%} of its variance",
-            "paper contradicts itself",
-            note="appendix A has the signs the other way round, and is right; this is about "
-            "-cos 2t",
-        ),
+    return measured(
+        _explained(difference, wave),
+        deviation=(difference - wave).abs().max().item(),
+        by_best=amplitude**2 / 2 / difference.var(correction=0).item(),
+        amplitude=amplitude,
     )
-    return Product(FORMULAS, {"": draw_approximation()}, claims=claims)
+
+
+@quantity
+def sine_less_cosine(_: None) -> float:
+    """The same with the signs of appendix L.2."""
+    difference, wave = _difference_and_wave()
+    return _explained(-difference, wave)
 
 
 # --- table 1
-# ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -265,86 +301,95 @@ def _by_hand(specimen: Specimen) -> _Row:
     )
 
 
-def table_1(sources: Sources) -> Product:
-    by_hand, trained, claims, used = [], [], [], ["networks made by hand"]
-    for algorithm, handmade, role, symmetric, operation in (
-        ("Clock", handmade_clock, "model-b", "No", "Multiplication"),
-        ("Pizza", handmade_pizza, "model-a", "Yes", "Absolute value"),
-    ):
+TABLE_1: dict[str, tuple[Callable[..., Network], str]] = {
+    "Clock": (handmade_clock, "model-b"),
+    "Pizza": (handmade_pizza, "model-a"),
+}
+
+
+def _rows_of(algorithm: str) -> Callable[[Sources], list[_Row]]:
+    """An algorithm's rows: the network made by hand, and the trained one where there is one."""
+    handmade, role = TABLE_1[algorithm]
+
+    def make(sources: Sources) -> list[_Row]:
         rows = [_by_hand(Specimen(handmade(PRIME)))]
-        by_hand.append((algorithm, *rows[0].cells()))
-        found = optional(sources.network, role)
-        if found is not None:
-            used.append(found.source)
-            rows.append(_Row(found.source, found))
-            trained.append((algorithm, *rows[1].cells()))
-        claims += _row_claims(algorithm, rows, symmetric, operation)
-    cells, claim, source = _not_circular(sources)
+        network = optional(sources.network, role)
+        if network is not None:
+            rows.append(_Row(network.source, network))
+        return rows
+
+    return make
+
+
+def _non_circular(sources: Sources) -> Exhibit | str:
+    """The first non-circular network there is, or why there is none."""
+    problem = ""
+    for role in ("line-like", "three-dimensional"):
+        try:
+            return sources.network(role)
+        except Missing as error:
+            problem = problem or str(error)
+    return problem
+
+
+OTHERS["Clock networks"] = _rows_of("Clock")
+OTHERS["Pizza networks"] = _rows_of("Pizza")
+OTHERS["non-circular network"] = _non_circular
+
+
+def table_1(sources: Sources) -> Product:
+    by_hand, trained, used = [], [], ["networks made by hand"]
+    for algorithm in TABLE_1:
+        first, *others = find_population(sources, f"{algorithm} networks")
+        by_hand.append((algorithm, *first.cells()))
+        for row in others:
+            used.append(row.what)
+            trained.append((algorithm, *row.cells()))
+    rows = [*by_hand, *trained]
+    network = find_population(sources, "non-circular network")
+    if isinstance(network, Exhibit):
+        shape = measure(sources, "non-circular network", "non_circular_shape")
+        assert shape is not None
+        rows.append(("Non-circular", network.source, shape.words["shape"], "N/A", "N/A"))
+        used.append(network.source)
     columns = (
         "Algorithm",
         "Measured on",
         "Learned Embeddings (circularity)",
         "Gradient Symmetry (symmetricity)",
+        "Required Non-linearity",
     )
-    table = Table((*columns, "Required Non-linearity"), (*by_hand, *trained, *cells))
-    return Product("; ".join(used + source), tables={"": table}, claims=(*claims, claim))
+    return Product("; ".join(used), tables={"": Table(columns, tuple(rows))})
 
 
-def _row_claims(algorithm: str, rows: list[_Row], symmetric: str, operation: str) -> list[Claim]:
-    rule, count = f"all of {len(rows)} networks, made by hand and trained", len(rows)
-    return [
-        judged(
-            f"{algorithm}: learned embeddings",
-            all(row.circular for row in rows),
-            ", ".join(row.shape for row in rows),
-            f"{rule}, circularity >= {THRESHOLDS.circularity}",
-            published="Circle",
-            sample=count,
-        ),
-        judged(
-            f"{algorithm}: gradient symmetry",
-            all(row.symmetric == symmetric for row in rows),
-            ", ".join(row.symmetry for row in rows),
-            f"{rule}; symmetric is above {THRESHOLDS.gradient_symmetricity}, on the paper's 100 "
-            "triples",
-            published=symmetric,
-            sample=count,
-        ),
-        statement(
-            f"{algorithm}: required non-linearity",
-            rows[0].operation == operation,
-            f"{rows[0].operation}, degree {rows[0].degree:.2f}",
-            "rule, on the hand-made one: logits even in the embeddings, of degree 2 (products) "
-            "or 1 (absolute values)",
-            published=operation,
-        ),
-    ]
+@quantity
+def circularities_of_rows(rows: list[_Row]) -> Measurement:
+    values = [row.specimen.analysis.circularity for row in rows]
+    return measured(values, sample=len(rows), shapes=", ".join(row.shape for row in rows))
 
 
-def _not_circular(sources: Sources) -> tuple[list[tuple[str, ...]], Claim, list[str]]:
-    """The table's last row, on the first non-circular network there is."""
-    text, published, problem = (
-        "Non-circular: learned embeddings",
-        "Line, Lissajous-like curves, etc.",
-        "",
+@quantity
+def symmetries_of_rows(rows: list[_Row]) -> Measurement:
+    shown = ", ".join(row.symmetry for row in rows)
+    return measured([row.symmetric for row in rows], sample=len(rows), symmetries=shown)
+
+
+@quantity
+def operation_by_hand(rows: list[_Row]) -> Measurement:
+    """What the network made by hand computes of its embeddings."""
+    return measured(rows[0].operation, degree=rows[0].degree)
+
+
+@quantity
+def non_circular_shape(network: Exhibit | str) -> Measurement:
+    """Whether a network is a line or mixes frequencies, as Lissajous curves do."""
+    if isinstance(network, str):
+        return measured(None, sample=0, shape="-", what=network)
+    verdict = network.analysis.paper
+    is_shape = verdict.shape in ("line-like", "several frequencies")
+    what = (
+        f"rule: all pairs right, circularity < {THRESHOLDS.circularity}, and the first components "
+        "are a line or mix frequencies, as Lissajous curves do; how often each occurs: noncirc"
     )
-    for role in ("line-like", "three-dimensional"):
-        try:
-            found = sources.network(role)
-        except Missing as error:
-            problem = problem or str(error)
-            continue
-        verdict = found.analysis.paper
-        ours = f"{verdict.shape or 'circle'} (circularity {found.analysis.circularity:.4f})"
-        claim = judged(
-            text,
-            verdict.label == "non-circular"
-            and verdict.shape in ("line-like", "several frequencies"),
-            ours,
-            f"all pairs right, circularity < {THRESHOLDS.circularity}, and the first components "
-            "are a line or mix "
-            "frequencies, as Lissajous curves do; how often each occurs: noncirc",
-            published=published,
-        )
-        return [("Non-circular", found.source, ours, "N/A", "N/A")], claim, [found.source]
-    return [], Claim(text, published, "-", "not tested", 0, problem), []
+    shape = f"{verdict.shape or 'circle'} (circularity {network.analysis.circularity:.4f})"
+    return measured(verdict.label == "non-circular" and is_shape, shape=shape, what=what)

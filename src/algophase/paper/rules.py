@@ -317,6 +317,13 @@ def first_alone_below(claim: Entry, measurement: "Measurement") -> Judgment:
 
 
 @_rule
+def second_alone_above(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The second of two values exceeds the line, the first does not."""
+    first, second = measurement.value
+    return _VERDICTS[bool(first <= limit_of(claim) < second)], ""
+
+
+@_rule
 def approximates(claim: Entry, measurement: "Measurement") -> Judgment:
     """A formula explains nearly all of the variance."""
     return _VERDICTS[bool(reaches(measurement.value, APPROXIMATES))], APPROXIMATION_RULE
