@@ -1,20 +1,28 @@
-"""The paper's printed numbers: each names its item, and is compared to its own digits."""
+"""What the paper says: numbers are compared to their own digits, shares have counts."""
 
 from algophase.paper.items import ITEMS
-from algophase.paper.published import number, numbers
+from algophase.paper.published import entries, entry
+from algophase.runs.statistics import Share
 
 
-def test_every_number_names_an_item_and_its_place() -> None:
-    assert {entry.label for entry in numbers().values()} <= ITEMS.keys()
-    assert all(entry.place and entry.text and entry.printed for entry in numbers().values())
+def test_every_item_has_claims_and_every_printed_number_its_digits() -> None:
+    assert entries().keys() == ITEMS.keys()
+    for claims in entries().values():
+        for claim in claims:
+            assert claim.text
+            assert claim.value is None or claim.published != "-"
 
 
 def test_numbers_agree_to_half_a_unit_of_their_last_digit() -> None:
-    exact, about = number("model-a-symmetricity"), number("model-a-circularity")
-    assert (exact.printed, exact.about) == ("99.37%", False)
+    exact, about = entry("model-a-symmetricity"), entry("model-a-circularity")
+    assert (exact.published, exact.about) == ("99.37%", False)
     assert exact.agrees(0.99374)
     assert not exact.agrees(0.99376)
     assert about.about  # "around 99.8%"
     assert about.agrees(0.9989)
     assert not about.agrees(0.9992)
-    assert number("share-circular-2-layers").agrees(84 / 844)
+    assert entry("share-circular-2-layers").agrees(84 / 844)
+
+
+def test_a_printed_share_is_known_by_its_counts() -> None:
+    assert entry("share-circular-2-layers").share == Share(84, 844)

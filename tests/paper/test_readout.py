@@ -3,14 +3,14 @@
 from made_items import verdicts
 
 from algophase.paper.make import Made
-from algophase.paper.published import number
+from algophase.paper.published import entry
 from algophase.paper.readout import printed_coefficients
 
 
 def test_the_released_readout_is_the_printed_one(published: dict[str, Made]) -> None:
     claims = {claim.text: claim for claim in published["approx2"].claims}
     numbers = [
-        claims[number(name).text]
+        claims[entry(name).text]
         for name in ("beta-columns", "beta-readout-amplitude", "beta-readout-phase")
     ]
     assert [claim.ours for claim in numbers] == ["44", "7.62", "2.04"]
@@ -32,7 +32,7 @@ def test_the_released_readout_is_the_printed_one(published: dict[str, Made]) -> 
     # One ReLU is half an absolute value; 8 is the readout on the unit circle, of pairs it is nearly
     # twice that.
     assert claims["after the ReLU each entry is an absolute value ..."].verdict == "not supported"
-    assert claims[number("beta-pair-amplitude").text].ours == "14.1"
+    assert claims[entry("beta-pair-amplitude").text].ours == "14.1"
     biases, coefficients = published["approx2"].claims[-2:]
     assert biases.ours == "44 equal"
     # The printed lists are centred by the mean of the embedding, which the text does not say.

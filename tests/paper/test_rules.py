@@ -1,35 +1,34 @@
 """Rules: every kind can come out each way, and a value within rounding of a line lies on it."""
 
+from typing import Any
+
 import pytest
 
-from algophase.networks.handmade import handmade_pizza
-from algophase.paper.published import number
+from algophase.paper.measure import Measurement, Spread, measured
+from algophase.paper.published import Entry, entry
 from algophase.paper.rules import (
     APPROXIMATES,
-    MOST,
     OTHER_NETWORK,
+    RULES,
     all_of,
     apart,
-    approximated,
     decided,
-    for_each,
-    judged,
-    measured,
     points,
-    share_claim,
-    some_claim,
-    spread_of,
-    statement,
 )
-from algophase.paper.sources import Exhibit
 from algophase.runs.boundary import Estimate
 from algophase.runs.statistics import Share, newcombe
 
 ROUNDED = 1e-12  # by which processors may differ
 
 
+def verdict(rule: str, value: Any, line: float | str | None = None, **fields: Any) -> str:
+    claim = Entry("efflc", "name", "text", rule, "formulas", "quantity", line=line, **fields)
+    measurement = measured(Spread(value) if isinstance(value, list) else value, comparable=True)
+    return RULES[rule](claim, measurement)[0]
+
+
 @pytest.mark.parametrize(
-    ("holds", "verdict"),
+    ("holds", "expected"),
     [
         (True, "supported"),
         (False, "not supported"),
@@ -37,15 +36,8 @@ ROUNDED = 1e-12  # by which processors may differ
         (None, "not tested"),
     ],
 )
-def test_a_statement_is_judged_by_whether_its_rule_holds(holds: bool | None, verdict: str) -> None:
-    claim = statement("text", holds, "ours", "note", published="theirs", sample=3)
-    assert (claim.text, claim.published, claim.ours, claim.verdict) == (
-        "text",
-        "theirs",
-        "ours",
-        verdict,
-    )
-    assert (claim.sample, claim.note) == (3, "note")
+def test_a_quantity_can_say_itself_whether_it_is_so(holds: object, expected: str) -> None:
+    assert verdict("holds", holds) == expected
 
 
 def test_newcombe_is_the_published_example() -> None:
@@ -87,15 +79,13 @@ def test_several_rules_hold_together() -> None:
 
 
 def test_shares_are_judged_by_their_interval() -> None:
-    assert [share_claim("t", Share(count, 100), MOST, "w").verdict for count in (80, 50, 20)] == [
-        "supported",
-        "undecided",
-        "not supported",
-    ]
-    assert share_claim("t", Share(0, 0), MOST, "w").verdict == "not tested"
-    assert [
-        some_claim("t", Share(*share), "w").verdict for share in ((1, 9), (0, 9), (0, 900), (0, 0))
-    ] == [
+    above = [verdict("share above", Share(count, 100), "most") for count in (80, 50, 20)]
+    assert above == ["supported", "undecided", "not supported"]
+    below = [verdict("share below", Share(count, 100), "half") for count in (80, 50, 20)]
+    assert below == ["not supported", "undecided", "supported"]
+    assert verdict("share above", Share(0, 0), "most") == "not tested"
+    shares = (Share(1, 9), Share(0, 9), Share(0, 900), Share(0, 0))
+    assert [verdict("at least one", share) for share in shares] == [
         "supported",
         "undecided",
         "not supported",
@@ -104,31 +94,80 @@ def test_shares_are_judged_by_their_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("off", "verdict"), [(ROUNDED, "supported"), (0.0, "supported"), (1e-6, "not supported")]
+    ("off", "expected"), [(ROUNDED, "supported"), (0.0, "supported"), (1e-6, "not supported")]
 )
-def test_a_value_within_rounding_of_a_line_reaches_it(off: float, verdict: str) -> None:
-    assert approximated("t", APPROXIMATES - off, "ours").verdict == verdict
-    assert for_each("t", [1.0, APPROXIMATES - off], APPROXIMATES, "{}", "r").verdict == verdict
+def test_a_value_within_rounding_of_a_line_reaches_it(off: float, expected: str) -> None:
+    assert verdict("approximates", APPROXIMATES - off) == expected
+    assert verdict("at least", [1.0, APPROXIMATES - off], "approximately") == expected
+    assert verdict("at most", [0.1, 0.5 + off], "half") == expected
 
 
-def test_every_value_is_asked_for_and_shown_as_a_range() -> None:
-    claim = for_each("t", [0.5, 0.75], 0.5, "explains {} of it", "at least half")
-    assert (claim.verdict, claim.ours, claim.note) == (
-        "supported",
-        "explains 50.0% to 75.0% of it",
-        "rule: at least half",
+@pytest.mark.parametrize(
+    ("rule", "inside", "outside"),
+    [
+        ("at least", [0.5, 0.7], [0.4, 0.7]),
+        ("above", [0.6, 0.7], [0.5, 0.7]),
+        ("at most", [0.5, 0.2], [0.6, 0.2]),
+        ("below", [0.4, 0.2], [0.5, 0.2]),
+        ("first alone above", [0.6, 0.5], [0.6, 0.7]),
+        ("second alone above", [0.5, 0.6], [0.6, 0.7]),
+        ("first alone below", [0.4, 0.5], [0.4, 0.3]),
+    ],
+)
+def test_every_value_lies_on_its_side(rule: str, inside: list[float], outside: list[float]) -> None:
+    assert verdict(rule, inside, "half") == "supported"
+    assert verdict(rule, outside, "half") == "not supported"
+    if "alone" not in rule:
+        assert verdict(rule, [], "half") == "not supported"
+        assert verdict(rule, None, "half") == "not tested"
+
+
+def test_words_and_limits() -> None:
+    assert verdict("equal", ["Pizza", "Pizza"], expected="Pizza") == "supported"
+    assert verdict("equal", "Clock", expected="Pizza") == "not supported"
+    assert verdict("within", [32, 511], limits=(32, 512)) == "supported"
+    assert verdict("within", [31, 511], limits=(32, 512)) == "not supported"
+    assert verdict("contradicts", 1.0) == "paper contradicts itself"
+    assert verdict("contradicts", None) == "not tested"
+    assert [verdict("all equal", same) for same in (True, False)] == ["reproduced", "differs"]
+
+
+def test_intervals_of_a_difference() -> None:
+    positive, negative, both = (
+        Estimate(0.0, interval) for interval in ((0.1, 0.2), (-0.2, -0.1), (-0.05, 0.05))
     )
-    assert for_each("t", [], 0.5, "{}", "r") == judged("t", False, "no circle", "r")
-    assert spread_of([0.5, 0.5]) == "50.0%"
+    expected = ["supported", "not supported", "undecided"]
+    differences = (positive, negative, both)
+    assert [verdict("interval above zero", value) for value in differences] == expected
+    assert verdict("interval below", positive, 0.3) == "supported"
+    assert verdict("interval around zero", both, 0.1) == "supported"
+    assert verdict("interval around zero", positive, 0.05) == "not supported"
+    assert verdict("interval around zero", False, 0.05) == "not supported"
+    assert verdict("interval around zero", None, 0.05) == "not tested"
+
+
+def test_values_are_shown_as_a_range() -> None:
+    assert f"{Spread((0.5, 0.75)):.1%}" == "50.0% to 75.0%"
+    assert f"{Spread((0.5, 0.5)):.1%}" == "50.0%"
+    assert f"{Spread(()):.1%}" == "no circle"
 
 
 def test_a_number_of_another_network_is_not_judged() -> None:
-    name, network = "model-a-symmetricity", handmade_pizza(13, (1,))
-    own, other = (
-        Exhibit(network, "model-a", "made", published=published) for published in (True, False)
-    )
-    value = number(name).value
-    assert measured(name, own, value, "shown").verdict == "reproduced"
-    assert measured(name, own, value + 0.01, "shown").verdict == "differs"
-    claim = measured(name, other, value, "shown")
-    assert (claim.verdict, claim.note) == ("not tested", OTHER_NETWORK)
+    claim = entry("model-a-symmetricity")
+    assert claim.value is not None
+    assert verdict_of(claim, measured(claim.value, comparable=True)) == ("reproduced", "")
+    assert verdict_of(claim, measured(claim.value + 0.01, comparable=True)) == ("differs", "")
+    other = verdict_of(claim, measured(claim.value, comparable=False))
+    assert other == ("not tested", OTHER_NETWORK)
+
+
+def test_a_circle_may_be_walked_the_other_way() -> None:
+    claim = entry("isolation-3-frequency")  # 44
+    same = verdict_of(claim, measured(15, comparable=True, modulus=59))
+    assert same == ("reproduced", "44 = 59 - 15: the same circle")
+    assert verdict_of(claim, measured(14, comparable=True, modulus=59))[0] == "differs"
+    assert verdict_of(claim, measured(44, comparable=False, modulus=59))[0] == "not tested"
+
+
+def verdict_of(claim: Entry, measurement: Measurement) -> tuple[str, str]:
+    return RULES[claim.rule](claim, measurement)

@@ -2,6 +2,8 @@
 is in `readout`.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,8 +17,15 @@ from algophase.core.errors import InputError
 from algophase.core.lines import exceeds
 from algophase.core.palette import COLORS
 from algophase.networks import Linear
-from algophase.paper.product import Claim, Product, Table
-from algophase.paper.rules import MOST, NEARLY_ALL, approximated, judged, measured, statement
+from algophase.paper.measure import (
+    OTHERS,
+    Measurement,
+    find_population,
+    listed,
+    measured,
+    quantity,
+)
+from algophase.paper.product import Product, Table
 from algophase.paper.sources import Exhibit, Sources
 from algophase.pictures.style import new_figure
 from algophase.reports.figures import circle_order, draw_aligned
@@ -29,58 +38,97 @@ SHOWN = 4  # circles per row; Model beta has four pizzas
 SHOWN_COMPONENTS = 16
 
 
-def open_model_beta(sources: Sources) -> tuple[Exhibit, Linear, Anatomy]:
-    found = sources.network("model-beta")
-    opened = found.analysis.anatomy
-    if opened is None or not opened.pizzas:
+@dataclass(frozen=True)
+class Opened:
+    """Model beta and its anatomy."""
+
+    exhibit: Exhibit
+    network: Linear
+    anatomy: Anatomy
+
+    @property
+    def published(self) -> bool:
+        return self.exhibit.published
+
+    @property
+    def modulus(self) -> int:
+        return self.exhibit.modulus
+
+    @cached_property
+    def unembedding(self) -> PrincipalComponents:
+        return principal_components((self.network.unembed.weight,))
+
+    @cached_property
+    def matches(self) -> list[tuple[Circle, Circle]]:
+        """Circles of the embedding with those of the unembedding at the same frequency."""
+        written = {circle.frequency: circle for circle in self.written}
+        circles = self.exhibit.circles
+        return [(read, written[read.frequency]) for read in circles if read.frequency in written]
+
+    @cached_property
+    def written(self) -> list[Circle]:
+        """The circles of the unembedding, the last of each frequency."""
+        by_frequency = {circle.frequency: circle for circle in find_circles(self.unembedding)}
+        return list(by_frequency.values())
+
+
+def _open_model_beta(sources: Sources) -> Opened:
+    exhibit = sources.network("model-beta")
+    anatomy = exhibit.analysis.anatomy
+    if anatomy is None or not anatomy.pizzas:
         raise InputError(
-            f"{found.source} has no Pizza among its circles that its unembedding matches"
+            f"{exhibit.source} has no Pizza among its circles that its unembedding matches"
         )
-    assert isinstance(found.given, Linear)  # nothing else has an anatomy
-    return found, found.given, opened
+    assert isinstance(exhibit.given, Linear)  # nothing else has an anatomy
+    return Opened(exhibit, exhibit.given, anatomy)
 
 
-def both_sides(found: Exhibit, network: Linear) -> tuple[PrincipalComponents, PrincipalComponents]:
-    """Components of the embedding and of the unembedding."""
-    return found.components, principal_components((network.unembed.weight,))
+OTHERS["model-beta anatomy"] = _open_model_beta
+
+
+def open_model_beta(sources: Sources) -> Opened:
+    opened: Opened = find_population(sources, "model-beta anatomy")
+    return opened
+
+
+# --- appendix L.2: matching circles
 
 
 def matching_circles(sources: Sources) -> Product:
-    found, network, _ = open_model_beta(sources)
-    p = network.task.modulus
-    embedding, unembedding = both_sides(found, network)
-    read = {circle.frequency: circle for circle in found.circles}
-    written = {circle.frequency: circle for circle in find_circles(unembedding)}
-    pairs = [(read[k], written[k]) for k in read if k in written]
-    figure = _draw_matching(pairs[:SHOWN], embedding, unembedding, p)
-    rest = [k for k in read if k not in written]
-    accompanying = [k for k in rest if set(accompanied_frequencies(p, k)) & written.keys()]
-    note = "rule: every circle of the unembedding has one of the same gap in the embedding"
+    opened = open_model_beta(sources)
+    p, pairs = opened.modulus, opened.matches
+    columns = ("frequency", "gap", "embedding: components", "variance", "roundness")
+    rows = []
+    for read, written in pairs:
+        frequency = read.frequency
+        rows.append((str(frequency), str(gap(p, frequency)), *_cells(read), *_cells(written)))
+    table = Table((*columns, "unembedding: components", "variance", "roundness"), tuple(rows))
+    figure = _draw_matching(pairs[:SHOWN], opened.exhibit.components, opened.unembedding, p)
+    return Product(opened.exhibit.source, {"": figure}, {"": table})
+
+
+@quantity
+def circles_match(opened: Opened) -> Measurement:
+    """Whether every circle of the unembedding has one of the same gap in the embedding."""
+    p, pairs = opened.modulus, opened.matches
+    written = {circle.frequency for circle in opened.written}
+    rest = [circle.frequency for circle in opened.exhibit.circles]
+    rest = [frequency for frequency in rest if frequency not in written]
+    others = ""
     if rest:
-        extra = ", ".join(map(str, rest))
-        note += (
-            f"; {len(rest)} more in the embedding (frequencies {extra}), "
-            f"{len(accompanying)} of them of twice a matched one's"
+        doubled = [k for k in rest if set(accompanied_frequencies(p, k)) & written]
+        others = (
+            f"; {len(rest)} more in the embedding (frequencies {listed(rest)}), "
+            f"{len(doubled)} of them of twice a matched one's"
         )
     gaps = ", ".join(str(gap(p, circle.frequency)) for circle, _ in pairs)
-    claims = (
-        statement(
-            "embedding and unembedding form matching circles, with the same gap between "
-            "adjacent entries",
-            len(pairs) == len(written),
-            f"{len(pairs)} of {len(written)} match; gaps {gaps}",
-            note,
-        ),
-        _circle_form(pairs, embedding, unembedding),
+    return measured(
+        len(pairs) == len(written),
+        matches=len(pairs),
+        written=len(written),
+        gaps=gaps,
+        others=others,
     )
-    columns = ("frequency", "gap", "embedding: components", "variance", "roundness")
-    table = Table(
-        (*columns, "unembedding: components", "variance", "roundness"),
-        tuple(
-            (str(a.frequency), str(gap(p, a.frequency)), *_cells(a), *_cells(b)) for a, b in pairs
-        ),
-    )
-    return Product(found.source, {"": figure}, {"": table}, claims)
 
 
 def _cells(circle: Circle) -> tuple[str, str, str]:
@@ -91,26 +139,20 @@ def _cells(circle: Circle) -> tuple[str, str, str]:
     )
 
 
-def _circle_form(pairs: list[tuple[Circle, Circle]], *sides: PrincipalComponents) -> Claim:
-    """How much of the points of each circle is one round at its frequency: (cos w a, sin w a),
-    turned and scaled.
+@quantity
+def explained_by_even_rounds(opened: Opened) -> float:
+    """How much of the points of each circle, at least, is one round at its frequency: (cos w a,
+    sin w a), turned and scaled.
     """
     explained = []
-    for pair in pairs:
-        for circle, side in zip(pair, sides, strict=True):
+    for read, written in opened.matches:
+        sides = (read, opened.exhibit.components), (written, opened.unembedding)
+        for circle, side in sides:
             points = points_in_plane(side, circle)[0]
             wave, _ = _even_round(points, circle.frequency)
-            explained.append(
-                wave.abs().square().mean().item()
-                / points.double().square().sum(dim=1).mean().item()
-            )
-    text, least = (
-        "W_E'[a] and W_U'[a] are about (cos w a, sin w a), turned and scaled",
-        min(explained),
-    )
-    return approximated(
-        text, least, f"at least {least:.2%} of the variance of each circle", published="≈"
-    )
+            variance = points.double().square().sum(dim=1).mean().item()
+            explained.append(wave.abs().square().mean().item() / variance)
+    return min(explained)
 
 
 def _even_round(points: Tensor, frequency: int) -> tuple[Tensor, float]:
@@ -118,20 +160,20 @@ def _even_round(points: Tensor, frequency: int) -> tuple[Tensor, float]:
     z = torch.complex(*points.double().T)
     angle = 2 * torch.pi * frequency * torch.arange(len(z)) / len(z)
     rounds = [torch.exp(sign * 1j * angle) for sign in (1, -1)]  # either way round
-    weights = [(z * each.conj()).mean() for each in rounds]
+    weights = [(z * turn.conj()).mean() for turn in rounds]
     best = int(weights[1].abs() > weights[0].abs())
     return weights[best] * rounds[best], weights[best].abs().item()
 
 
-def _draw_labelled(axes: "Axes", points: Tensor, frequency: int, colour: str) -> None:
+def _draw_labelled(axes: "Axes", points: Tensor, frequency: int, color: str) -> None:
     """Points with their tokens in two rings outside, evenly spaced so that none overlap, and a
     line from each to its point.
     """
     wave, radius = _even_round(points, frequency)
     reach = max(radius, points.norm(dim=1).max().item())
-    for place, token in enumerate(circle_order(len(points), frequency).tolist()):
+    for index, token in enumerate(circle_order(len(points), frequency).tolist()):
         ring = (
-            1.64 if place == 0 and len(points) % 2 else (1.2, 1.42)[place % 2]
+            1.64 if index == 0 and len(points) % 2 else (1.2, 1.42)[index % 2]
         )  # at odd p two neighbours would share one
         where = torch.view_as_real(wave[token] / radius * reach * ring).tolist()
         axes.plot(
@@ -145,10 +187,10 @@ def _draw_labelled(axes: "Axes", points: Tensor, frequency: int, colour: str) ->
             fontsize=5.5,
             ha="center",
             va="center",
-            color=colour,
+            color=color,
             bbox=box,
         )
-    axes.scatter(points[:, 0], points[:, 1], s=6, color=colour, linewidths=0)
+    axes.scatter(points[:, 0], points[:, 1], s=6, color=color, linewidths=0)
     axes.set(xlim=(-1.74 * reach, 1.74 * reach), ylim=(-1.74 * reach, 1.74 * reach), aspect="equal")
 
 
@@ -179,35 +221,31 @@ def _draw_matching(
     return figure
 
 
+# --- appendix L.3: aligned weights
+
+
 def aligned_weights(sources: Sources) -> Product:
-    found, network, opened = open_model_beta(sources)
-    claims = [*_second_relu_claims(found, network, opened), *_domino_claims(found, opened)]
-    return Product(found.source, {"": _draw_domino(opened)}, claims=tuple(claims))
+    opened = open_model_beta(sources)
+    return Product(opened.exhibit.source, {"": _draw_domino(opened.anatomy)})
 
 
-def _second_relu_claims(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim]:
-    idle = opened.second_relu
+@quantity
+def second_relu(opened: Opened, number: str) -> float:
+    """A number of the network with its second ReLU or without: accuracy_without, cross_entropy
+    or cross_entropy_without.
+    """
+    idle = opened.anatomy.second_relu
     if idle is None:
-        raise InputError(f"{found.source} has no second ReLU; choose a model beta or gamma")
-    _, cache = network.run_with_cache()
-    positive = (cache["l2.hook_pre"] > 0).double().mean().item()
-    text = "the second ReLU's inputs are positive in the majority"
-    return [
-        measured(
-            "beta-accuracy-without-relu",
-            found,
-            idle.accuracy_without,
-            f"{idle.accuracy_without:.2%}",
-        ),
-        measured("beta-cross-entropy", found, idle.cross_entropy, f"{idle.cross_entropy:.3e}"),
-        measured(
-            "beta-cross-entropy-without-relu",
-            found,
-            idle.cross_entropy_without,
-            f"{idle.cross_entropy_without:.3e}",
-        ),
-        judged(text, exceeds(positive, MOST), f"{positive:.2%}", "more than half"),
-    ]
+        source = opened.exhibit.source
+        raise InputError(f"{source} has no second ReLU; choose a model beta or gamma")
+    value: float = getattr(idle, number)
+    return value
+
+
+@quantity
+def positive_inputs_of_second_relu(opened: Opened) -> float:
+    _, cache = opened.network.run_with_cache()
+    return (cache["l2.hook_pre"] > 0).double().mean().item()
 
 
 def _pair_strengths(aligned: Tensor) -> Tensor:
@@ -216,54 +254,41 @@ def _pair_strengths(aligned: Tensor) -> Tensor:
     return aligned[:, :even].abs().unflatten(1, (-1, 2)).amax(dim=2)
 
 
-def _domino_claims(found: Exhibit, opened: Anatomy) -> list[Claim]:
-    circles = {circle.components: circle.frequency for circle in found.circles}
-    claims = []
-    for name, what, weights in (
-        ("W_1", "output", opened.aligned_w1),
-        ("W_2", "source", opened.aligned_w2.T),
-    ):
-        significant = exceeds(_pair_strengths(weights), SIGNIFICANT)  # (units, pairs)
-        pairs = significant.sum(dim=1)
-        used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
-        note = (
-            f"rule: more than half of the {used} units with any |coefficient| > "
-            f"{SIGNIFICANT:g} have them in one pair of "
-        )
-        note += (
-            f"components (the line at {SIGNIFICANT:g} is the text's; {_at_other_lines(weights)})"
-        )
-        if name == "W_1":
-            with_company = _read_with_company(significant, circles, found.modulus)
-            note += f"; {with_company} read one pizza and its accompanying circle, and no other"
-        text = (
-            f"aligned {name}: in most {what} dimensions only two principal components are "
-            "significant"
-        )
-        claims.append(statement(text, 2 * alone > used, f"{alone} of {used} units", note))
-    rule = (
-        "more than nine tenths read one pizza alone, and write most to the pizza they read "
-        "most; not every unit does"
+@quantity
+def units_of_one_pair(opened: Opened, weights: str) -> Measurement:
+    """Whether most of the units with any significant weight have them in one pair of components:
+    of aligned W_1 or W_2.
+    """
+    anatomy = opened.anatomy
+    aligned = anatomy.aligned_w1 if weights == "W_1" else anatomy.aligned_w2.T
+    significant = exceeds(_pair_strengths(aligned), SIGNIFICANT)  # (units, pairs)
+    pairs = significant.sum(dim=1)
+    used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
+    circles = {circle.components: circle.frequency for circle in opened.exhibit.circles}
+    return measured(
+        2 * alone > used,
+        used=used,
+        alone=alone,
+        at_other_lines=_at_other_lines(aligned),
+        with_company=_read_with_company(significant, circles, opened.modulus),
     )
-    shares = opened.exclusive_share, opened.same_pizza_share
-    ours = (
-        f"{shares[0]:.1%} of the units that read a pizza read one alone; {shares[1]:.1%} "
-        "write to the one they read"
-    )
-    holds = exceeds(min(shares), NEARLY_ALL)
-    return [
-        *claims,
-        judged("every intermediate dimension serves exactly one pizza", holds, ours, rule),
-    ]
+
+
+@quantity
+def units_of_one_pizza(opened: Opened) -> list[float]:
+    """Units that read one pizza alone, of those that read any; and that write to the one they
+    read.
+    """
+    return [opened.anatomy.exclusive_share, opened.anatomy.same_pizza_share]
 
 
 def _at_other_lines(weights: Tensor) -> str:
     """How many units have one significant pair, were "significant" more."""
-    told = []
+    counts = []
     for line in (0.25, 0.4):
         pairs = exceeds(_pair_strengths(weights), line).sum(dim=1)
-        told.append(f"at {line:g} {int((pairs == 1).sum())} of {int((pairs > 0).sum())}")
-    return ", ".join(told)
+        counts.append(f"at {line:g} {int((pairs == 1).sum())} of {int((pairs > 0).sum())}")
+    return ", ".join(counts)
 
 
 def _read_with_company(significant: Tensor, circles: dict[tuple[int, ...], int], p: int) -> int:
@@ -273,23 +298,24 @@ def _read_with_company(significant: Tensor, circles: dict[tuple[int, ...], int],
     count = 0
     for row in significant:
         pairs = row.nonzero().flatten().tolist()
-        found = [circles.get((2 * pair + 1, 2 * pair + 2)) for pair in pairs]
-        if len(found) == 2 and found[0] is not None and found[1] is not None:
-            first, second = found[0], found[1]
-            count += first in accompanied_frequencies(
-                p, second
-            ) or second in accompanied_frequencies(p, first)
+        if len(pairs) != 2:
+            continue
+        first, second = (circles.get((2 * pair + 1, 2 * pair + 2)) for pair in pairs)
+        if first is not None and second is not None:
+            count += first in accompanied_frequencies(p, second) or (
+                second in accompanied_frequencies(p, first)
+            )
     return count
 
 
-def _draw_domino(opened: Anatomy) -> "Figure":
+def _draw_domino(anatomy: Anatomy) -> "Figure":
     """Hidden units by the pizza they read most, round its circle; those that read none come
     last.
     """
-    reading = opened.aligned_w1
+    reading = anatomy.aligned_w1
     planes = [
         reading[:, [number - 1 for number in pizza.embedding_components[:2]]]
-        for pizza in opened.pizzas
+        for pizza in anatomy.pizzas
     ]
     strength = torch.stack([plane.abs().amax(dim=1) for plane in planes])  # (pizzas, units)
     most, pizza = strength.max(dim=0)
@@ -302,7 +328,7 @@ def _draw_domino(opened: Anatomy) -> "Figure":
     panels = figure.subplots(2, 1)
     for axes, matrix, side, name in (
         (panels[0], reading[:, :SHOWN_COMPONENTS].T, "embedding", "aligned $W_1$"),
-        (panels[1], opened.aligned_w2[:SHOWN_COMPONENTS], "unembedding", "aligned $W_2$"),
+        (panels[1], anatomy.aligned_w2[:SHOWN_COMPONENTS], "unembedding", "aligned $W_2$"),
     ):
         draw_aligned(figure, axes, matrix[:, order], side, name)
         start = 0
@@ -310,7 +336,7 @@ def _draw_domino(opened: Anatomy) -> "Figure":
             size = int((group == index).sum())
             if size == 0:
                 continue
-            name = f"k = {opened.pizzas[index].frequency}" if index < len(planes) else "none"
+            name = f"k = {anatomy.pizzas[index].frequency}" if index < len(planes) else "none"
             axes.text(
                 start + size / 2 - 0.5,
                 len(matrix) - 0.2,

@@ -12,7 +12,7 @@ from algophase.core.lines import exceeds, falls_short
 from algophase.paper.measure import Measurement, Spread, listed, measured, quantity
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Product, Table
-from algophase.paper.published import number as printed_number
+from algophase.paper.published import entry
 from algophase.paper.rules import HALF
 from algophase.paper.sources import Exhibit, Sources, source_of
 
@@ -213,8 +213,8 @@ def _turn(modulus: int, frequency: int) -> str:
 
 def _printed_cells(frequency: str, *names: str) -> tuple[str, ...]:
     """The paper's cells of a row, by the names of its claims."""
-    printed = (printed_number(name).printed for name in names)
-    return _turn(59, round(printed_number(frequency).value)), *printed
+    printed = (entry(name).published for name in names)
+    return f"2π/59 · {entry(frequency).published}", *printed
 
 
 def explained(sources: Sources) -> Product:

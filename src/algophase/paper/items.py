@@ -24,7 +24,6 @@ from algophase.paper.network_items import gradients, not_circular, whole_logits
 from algophase.paper.population_items import metricvs, multilayers, noncirc2, onelayer, variouswidth
 from algophase.paper.population_variants import lineararchs, variant
 from algophase.paper.product import Item, Product
-from algophase.paper.published import entries
 from algophase.paper.readout import readout
 from algophase.paper.sources import Sources
 from algophase.paper.text_items import settings, words
@@ -47,8 +46,7 @@ def _item(
 
 
 def _with_claims(sources: Sources, *, label: str, make: Callable[[Sources], Product]) -> Product:
-    product = make(sources)
-    return replace(product, claims=claims_of(label, sources)) if label in entries() else product
+    return replace(make(sources), claims=claims_of(label, sources))
 
 
 def _variant(label: str, title: str, space: str, *, released: bool = False) -> None:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.lines import exceeds, falls_short, reaches, stays_within
-from algophase.paper.product import Claim, Verdict
-from algophase.paper.published import Entry, number
-from algophase.paper.sources import Exhibit
+from algophase.paper.product import Verdict
+from algophase.paper.published import Entry
 from algophase.runs.boundary import Estimate
 from algophase.runs.statistics import Share, newcombe
 
@@ -46,60 +45,6 @@ _VERDICTS: dict[Holds, Verdict] = {
     "undecided": "undecided",
     None: "not tested",
 }
-
-
-def statement(
-    text: str, holds: Holds, ours: str, note: str, *, published: str = "-", sample: int = 1
-) -> Claim:
-    """Something the paper says in words, which our measurement supports or does not; the note
-    states the rule.
-
-    holds: "undecided" where an interval is too wide for the rule, None where there is nothing to
-        test.
-    """
-    return Claim(text, published, ours, _VERDICTS[holds], sample, note)
-
-
-def judged(
-    text: str, holds: bool, ours: str, rule: str, *, published: str = "-", sample: int = 1
-) -> Claim:
-    """A statement whose note is the rule alone."""
-    return statement(text, holds, ours, f"rule: {rule}", published=published, sample=sample)
-
-
-def approximated(
-    text: str, explained: float, ours: str, also: str = "", *, published: str = "-"
-) -> Claim:
-    """That one thing is about another: a formula explains nearly all of the variance."""
-    return statement(
-        text, reaches(explained, APPROXIMATES), ours, APPROXIMATION_RULE + also, published=published
-    )
-
-
-def for_each(text: str, values: Sequence[float], line: float, ours: str, rule: str) -> Claim:
-    """That every value reaches a line. ours: what is shown, {} standing for the range of the
-    values.
-    """
-    return judged(
-        text,
-        bool(reaches(min(values, default=-math.inf), line)),
-        ours.format(spread_of(values)),
-        rule,
-    )
-
-
-def measured(name: str, of: Exhibit, ours: float, shown: str, note: str = "") -> Claim:
-    """A printed number beside ours; judged only on the network the paper printed it for."""
-    note = note or ("" if of.published else OTHER_NETWORK)
-    return number(name).claim(ours, shown, same_network=of.published, note=note)
-
-
-def spread_of(values: Sequence[float], form: str = ".1%") -> str:
-    """The range of some values, in words."""
-    if not values:
-        return "no circle"
-    low, high = format(min(values), form), format(max(values), form)
-    return low if low == high else f"{low} to {high}"
 
 
 def decided(estimate: Estimate | None, low: float = -math.inf, high: float = math.inf) -> Holds:
@@ -144,34 +89,6 @@ def points(estimate: Estimate | None) -> str:
         return "no runs"
     low, high = estimate.interval
     return f"{100 * estimate.value:+.2f} points [{100 * low:+.2f}, {100 * high:+.2f}]"
-
-
-def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
-    """Supported if the share's interval lies above the line, not supported if below; otherwise
-    the runs cannot tell.
-    """
-    rule = (
-        f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: "
-        f"it holds {line:.0%})"
-    )
-    holds = decided(estimated(share), low=line)
-    return statement(
-        text, holds, str(share), f"{what}; {rule}", published=published, sample=share.total
-    )
-
-
-def some_claim(text: str, share: Share, what: str) -> Claim:
-    """Supported if there is at least one; that there is none among few says little."""
-    holds: Holds = None
-    if share.total:
-        holds = True if share.count else decided(estimated(share), low=RARE)
-    note = f"{what}; rule: there is at least one"
-    if not share.count:
-        note += (
-            f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: "
-            f"it holds {RARE:.0%})"
-        )
-    return statement(text, holds, str(share), note, sample=share.total)
 
 
 # --- rules that `claims.toml` names
@@ -228,6 +145,12 @@ def printed(claim: Entry, measurement: "Measurement") -> Judgment:
     if not measurement.comparable:
         return "not tested", OTHER_NETWORK
     return ("reproduced" if claim.agrees(measurement.value) else "differs"), ""
+
+
+@_rule
+def all_equal(_: Entry, measurement: "Measurement") -> Judgment:
+    """A printed list: the quantity says whether every number of it is equal to ours."""
+    return ("reproduced" if measurement.value else "differs"), ""
 
 
 @_rule
