@@ -80,11 +80,11 @@ def by_width(axes: "Axes") -> None:
         Runs.read(ROOT / "gallery" / name).accurate.frame for name in ("varying-width", "wide")
     )
     for verdict in ("Pizza", "hybrid", "Clock"):
-        some = pandas.concat([each[each.verdict == verdict] for each in (runs, widest)])
+        networks = pandas.concat([table[table.verdict == verdict] for table in (runs, widest)])
         colour, marker = VERDICTS[verdict]
         axes.scatter(
-            some.width,
-            some.attention_rate,
+            networks.width,
+            networks.attention_rate,
             8,
             marker=marker,
             color=colour,

@@ -42,15 +42,15 @@ def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequenc
     """A bar of verdicts for each group, with their numbers where there is room."""
     bottom = numpy.zeros(len(groups))
     for verdict in verdicts:
-        numbers = [list(found).count(verdict) for found in groups.values()]
+        numbers = [list(labels).count(verdict) for labels in groups.values()]
         share = numpy.array(
-            [number / len(found) for number, found in zip(numbers, groups.values(), strict=True)]
+            [number / len(labels) for number, labels in zip(numbers, groups.values(), strict=True)]
         )
         axes.bar(range(len(groups)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
-        for place, (number, part, low) in enumerate(zip(numbers, share, bottom, strict=True)):
+        for position, (number, part, low) in enumerate(zip(numbers, share, bottom, strict=True)):
             if part > 0.06:
                 axes.text(
-                    place,
+                    position,
                     low + part / 2,
                     f"{number:,}",
                     ha="center",
@@ -68,7 +68,7 @@ def by_heads(axes: "Axes") -> None:
     runs = runs[runs.attention_rate > HIGH]
     stacked(
         axes,
-        {str(count): some.verdict for count, some in runs.groupby("heads")},
+        {str(count): group.verdict for count, group in runs.groupby("heads")},
         ("Clock", "hybrid", "Pizza"),
     )
     axes.set(
@@ -81,14 +81,16 @@ def by_heads(axes: "Axes") -> None:
 def boundaries(axes: "Axes", name: str, column: str) -> None:
     runs = accurate(name).frame
     for number, (label, (marker, colour, before)) in enumerate(STEPS.items()):
-        values, found = [], []
-        for value, some in runs.groupby(column):
-            boundary = phase_boundary(some.attention_rate.to_numpy(), before(some).to_numpy(float))
+        values, rates = [], []
+        for value, group in runs.groupby(column):
+            boundary = phase_boundary(
+                group.attention_rate.to_numpy(), before(group).to_numpy(float)
+            )
             if boundary.rate is not None and boundary.rate.interval is not None:
                 values.append(float(value))
-                found.append((boundary.rate.value, *boundary.rate.interval))
+                rates.append((boundary.rate.value, *boundary.rate.interval))
         step = 0.012 * (max(values) - min(values)) * (2 * number - 1)
-        at, low, high = numpy.array(found).T
+        at, low, high = numpy.array(rates).T
         axes.errorbar(
             numpy.array(values) + step,
             at,
@@ -110,8 +112,8 @@ def by_modulus(axes: "Axes") -> None:
         (0.5, "^", COLORS[5]),
         (1.0, "o", COLORS[0]),
     ):
-        some = runs[runs["attention_rate"] == rate]
-        groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in some.groupby("modulus")]
+        at_rate = runs[runs["attention_rate"] == rate]
+        groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in at_rate.groupby("modulus")]
         means = numpy.array([keys.mean() for _, keys in groups])
         spread = numpy.array([1.96 * keys.std(ddof=1) / len(keys) ** 0.5 for _, keys in groups])
         axes.errorbar(
@@ -160,7 +162,7 @@ def draw_depth() -> "Figure":
         title="four layers: half do not learn all pairs",
     )
     for (layers, runs), marker in zip(tables.items(), "Ds^o", strict=True):
-        some, name = (
+        networks, name = (
             runs[runs.accuracy < 1],
             f"{layers} layer" if layers == "1" else f"{layers} layers",
         )
@@ -170,17 +172,19 @@ def draw_depth() -> "Figure":
             "alpha": 0.6,
             "linewidth": 0,
         }
-        wrong.scatter(some.accuracy, some["program.answer_accuracy"], 16, label=name, **style)
+        wrong.scatter(
+            networks.accuracy, networks["program.answer_accuracy"], 16, label=name, **style
+        )
     wrong.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle=":")
     wrong.set(xlabel="pairs the network answers right", ylabel="by what follows the answer alone")
     wrong.set(title="where it errs, the answer is there", xlim=(0, 1.03), ylim=(0, 1.03))
     wrong.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     runs = tables["4"]
     for verdict in kinds:
-        some, (colour, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
+        networks, (colour, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
         readout.scatter(
-            some.cross_entropy,
-            some["program.readout_share"],
+            networks.cross_entropy,
+            networks["program.readout_share"],
             12,
             marker=marker,
             color=colour,
@@ -197,14 +201,14 @@ def draw_heads() -> "Figure":
     heads follow it.
     """
     network = load(ROOT / "gallery" / CLOCK)
-    found, p = attention_heads(network), network.task.modulus
+    heads, p = attention_heads(network), network.task.modulus
     waves = leans(Subject(network).network).mean(dim=2).numpy()  # (head, a)
     figure = new_figure(9.6, 3.0)
     first, second, right = figure.subplots(1, 3)
-    for axes, frequency in zip((first, second), sorted({*found.frequency.tolist()}), strict=True):
-        place = (frequency * numpy.arange(p)) % p
-        order = place.argsort()
-        for number, head in enumerate(found.followers(frequency)):
+    for axes, frequency in zip((first, second), sorted({*heads.frequency.tolist()}), strict=True):
+        turn = (frequency * numpy.arange(p)) % p
+        order = turn.argsort()
+        for number, head in enumerate(heads.followers(frequency)):
             style = {
                 "color": COLORS[(0, 5)[number]],
                 "marker": "os"[number],
@@ -212,7 +216,7 @@ def draw_heads() -> "Figure":
                 "linewidth": 1,
             }
             axes.plot(
-                place[order], waves[head][order] - waves[head].mean(), label=f"head {head}", **style
+                turn[order], waves[head][order] - waves[head].mean(), label=f"head {head}", **style
             )
         axes.set(
             xlabel=f"{frequency} a mod {p}",
@@ -228,10 +232,10 @@ def draw_heads() -> "Figure":
         (4, "o", COLORS[0]),
         (8, "D", COLORS[2]),
     ):
-        some = runs[runs.heads == count]
+        networks = runs[runs.heads == count]
         pairs = [
             ((numpy.array(row["hidden.heads.frequency"]) == leading[0]).sum(), part)
-            for _, row in some.iterrows()
+            for _, row in networks.iterrows()
             for leading, part in zip(
                 row["instances.frequencies"], row["instances.pizza_part"], strict=True
             )

@@ -1,8 +1,8 @@
 """Why do deep networks err at the end? Follow networks of two and of four layers closely through
 the first epochs.
 
-    python studies/deep_networks_spike.py          # draws gallery/spikes.csv: docs/images/spikes.png
-    python studies/deep_networks_spike.py train    # measures it again: half an hour on two CPU cores
+    python studies/deep_networks_spike.py          # draws gallery/spikes.csv into docs/images
+    python studies/deep_networks_spike.py train    # measures it again: 30 minutes on two CPU cores
 
 The networks are the first runs of the spaces `layers-2` and `layers-4`, trained as published in all
 but the number of epochs. The loss and the share of pairs answered right are written every 5 epochs,
@@ -79,9 +79,9 @@ def draw(table: pandas.DataFrame) -> "Figure":
     """The loss of every network, one panel for each depth."""
     figure = new_figure(9.6, 3.4)
     panels = figure.subplots(1, len(DEPTHS), sharey=True)
-    for axes, (layers, some) in zip(panels, table.groupby("layers"), strict=True):
+    for axes, (layers, networks) in zip(panels, table.groupby("layers"), strict=True):
         for colour, style, (_, one) in zip(
-            COLORS, ("-", "--", ":"), some.groupby("run_id", sort=False), strict=False
+            COLORS, ("-", "--", ":"), networks.groupby("run_id", sort=False), strict=False
         ):
             rate = one.attention_rate.iloc[0]
             axes.plot(

@@ -61,7 +61,7 @@ def main() -> None:
         left.set(title="by the paper's rules", ylabel=f"share of {len(runs):,} networks")
         right.set(title="by the verdict of its instances")
         named = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in (left, right))
-        handles = {label: handle for each in named for handle, label in each}
+        handles = {label: handle for pairs in named for handle, label in pairs}
         figure.legend(
             handles.values(),
             handles.keys(),

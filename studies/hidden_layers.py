@@ -39,8 +39,8 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
 NETWORKS = [
     path
-    for some in ("fixed-width/networks", "exhibits")
-    for path in sorted((GALLERY / some).glob("*.safetensors"))
+    for folder in ("fixed-width/networks", "exhibits")
+    for path in sorted((GALLERY / folder).glob("*.safetensors"))
 ]
 IMAGES = ROOT / "docs" / "images"
 LEAST = 10  # runs behind a median
@@ -66,7 +66,7 @@ def draw_shapes() -> None:
         ):
             shapes.scatter(
                 rates,
-                [each.metrics[name] for each in before],
+                [analysis.metrics[name] for analysis in before],
                 marker=marker,
                 color=colour,
                 label=label(name),
@@ -74,9 +74,11 @@ def draw_shapes() -> None:
             shapes.axhline(ideal, color=colour, linewidth=0.8, linestyle=":")
         shapes.set(title="hidden units are discs", ylabel="linear CKA", ylim=(0, 1.05))
         shapes.legend(loc="lower left")
-        numbers = [[each.gradient_symmetricity for each in some] for some in (before, after)]
+        numbers = [
+            [analysis.gradient_symmetricity for analysis in side] for side in (before, after)
+        ]
         draw_moves(symmetric, rates, numbers[0], numbers[1], "gradient symmetricity")
-        numbers = [[leading_part(each) for each in some] for some in (before, after)]
+        numbers = [[leading_part(analysis) for analysis in side] for side in (before, after)]
         draw_moves(form, rates, numbers[0], numbers[1], "Pizza part of the largest instance")
         symmetric.legend(loc="lower left")
         for axes in (shapes, symmetric, form):
@@ -113,23 +115,23 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
         figure = new_figure(8.4, 5.4)
         top, bottom = figure.subplots(2, 3)
         for axes, rate in zip(top, rates, strict=True):
-            some = moments[moments.attention_rate == rate]
-            draw_band(axes, some, "program.answer_accuracy", ":", "0.55", "all pairs together")
-            draw_band(axes, some, "held_out_answers", "s-", GREEN, "held-out pairs together")
+            at_rate = moments[moments.attention_rate == rate]
+            draw_band(axes, at_rate, "program.answer_accuracy", ":", "0.55", "all pairs together")
+            draw_band(axes, at_rate, "held_out_answers", "s-", GREEN, "held-out pairs together")
             draw_band(
-                axes, some, "validation_accuracy", "o-", BLACK, "held-out pairs, each by itself"
+                axes, at_rate, "validation_accuracy", "o-", BLACK, "held-out pairs, each by itself"
             )
             axes.set(title=f"answered right, rate {rate:g}", ylim=(0, 1.05))
         losses, gini, products = bottom
-        some = moments[moments.attention_rate == rates[-1]]
-        draw_band(losses, some, "excluded_loss", "^-", ORANGE, label("excluded_loss"))
-        draw_band(losses, some, "cross_entropy", "o-", BLACK, "loss")
-        draw_band(losses, some, "restricted_loss", "s-", BLUE, label("restricted_loss"))
+        at_rate = moments[moments.attention_rate == rates[-1]]
+        draw_band(losses, at_rate, "excluded_loss", "^-", ORANGE, label("excluded_loss"))
+        draw_band(losses, at_rate, "cross_entropy", "o-", BLACK, "loss")
+        draw_band(losses, at_rate, "restricted_loss", "s-", BLUE, label("restricted_loss"))
         losses.set(title=f"loss over all pairs, rate {rates[-1]:g}", yscale="log")
         for rate, (colour, style) in shades.items():
-            some = moments[moments.attention_rate == rate]
-            draw_band(gini, some, "embedding_gini", style, colour, f"rate {rate:g}")
-            draw_band(products, some, "product_share", style, colour, f"rate {rate:g}")
+            at_rate = moments[moments.attention_rate == rate]
+            draw_band(gini, at_rate, "embedding_gini", style, colour, f"rate {rate:g}")
+            draw_band(products, at_rate, "product_share", style, colour, f"rate {rate:g}")
         gini.set(title=label("embedding_gini"))
         products.set(title=label("product_share"))
         products.yaxis.set_major_formatter(PercentFormatter(1, decimals=1))
@@ -165,18 +167,18 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
         *panels, corner = figure.subplots(2, 3).flat
         for axes, shift in zip(panels, shifts, strict=True):
             for name in ("Pizza", "Clock", "hybrid"):
-                some, (colour, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
+                networks, (colour, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
                 axes.scatter(
-                    some["_rate"],
-                    some[shift.column],
+                    networks["_rate"],
+                    networks[shift.column],
                     s=3,
                     color=colour,
                     marker=marker,
                     alpha=0.3,
                     linewidths=0,
                 )
-                tenths = some.groupby("_tenth")[shift.column].agg(["median", "size"])
-                known = tenths[tenths["size"] >= LEAST]
+                tenths = networks.groupby("_tenth")[shift.column].agg(["median", "size"])
+                large_enough = tenths[tenths["size"] >= LEAST]
                 style = {
                     "color": colour,
                     "marker": marker,
@@ -184,7 +186,13 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
                     "markeredgecolor": "white",
                     "linewidth": 1.6,
                 }
-                axes.plot(known.index / 10 + 0.05, known["median"], label=name, zorder=3, **style)
+                axes.plot(
+                    large_enough.index / 10 + 0.05,
+                    large_enough["median"],
+                    label=name,
+                    zorder=3,
+                    **style,
+                )
             axes.axvline(shift.turn.value, color="0.4", linewidth=0.8)
             axes.set(title=label(shift.column), xlabel="attention rate", xlim=(0, 1))
         corner.axis("off")

@@ -40,19 +40,22 @@ def main() -> None:
         for axes, (title, sampling) in zip(
             figure.subplots(1, len(SETTINGS), sharey=True), SETTINGS.items(), strict=True
         ):
-            for verdict, each in zip(
+            for verdict, coefficient in zip(
                 NETWORKS, learning_coefficients(networks, sampling, device="cpu"), strict=True
             ):
-                print(f"{title}; {verdict}: {each}; distance {each.distance:.2f}", flush=True)
-                label = f"{verdict}: λ {each.value:.1f}"
-                for place, chain in enumerate(each.trace - each.loss):
+                print(
+                    f"{title}; {verdict}: {coefficient}; distance {coefficient.distance:.2f}",
+                    flush=True,
+                )
+                label = f"{verdict}: λ {coefficient.value:.1f}"
+                for number, chain in enumerate(coefficient.trace - coefficient.loss):
                     colour = VERDICTS[verdict][0]
                     axes.plot(
                         chain,
                         color=colour,
                         linewidth=0.7,
                         alpha=0.8,
-                        label=label if place == 0 else None,
+                        label=label if number == 0 else None,
                     )
             axes.axvspan(0, sampling.burn_in, color="0.9", linewidth=0)
             axes.axhline(math.log(59), color="0.3", linewidth=0.8, linestyle=":")

@@ -71,17 +71,30 @@ def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for name, sampling in SETTINGS.items():
-            for row, found in zip(
+            for row, coefficient in zip(
                 rows, learning_coefficients(networks, sampling, device=device), strict=True
             ):
-                numbers = (found.value, *found.interval, found.distance, found.r_hat, found.loss)
-                told = [f"{number:.6g}" for number in numbers]
+                numbers = (
+                    coefficient.value,
+                    *coefficient.interval,
+                    coefficient.distance,
+                    coefficient.r_hat,
+                    coefficient.loss,
+                )
+                cells = [f"{number:.6g}" for number in numbers]
                 writer.writerow(
-                    [name, row.attention_rate, row.verdict, row.run_id, *told, not found.warnings]
+                    [
+                        name,
+                        row.attention_rate,
+                        row.verdict,
+                        row.run_id,
+                        *cells,
+                        not coefficient.warnings,
+                    ]
                 )
             print(
-                f"{name}: {len(networks)} networks, {found.engine} engine on {found.device}, "
-                f"{found.precision}",
+                f"{name}: {len(networks)} networks, {coefficient.engine} engine on {coefficient.device}, "
+                f"{coefficient.precision}",
                 flush=True,
             )
 
@@ -95,15 +108,15 @@ def draw(path: Path) -> None:
         for axes, (name, title) in zip(
             figure.subplots(1, len(TITLES)), TITLES.items(), strict=True
         ):
-            some = table[table.setting == name]
-            for place, (rate, group) in enumerate(some.dropna().groupby("attention_rate")):
+            at_setting = table[table.setting == name]
+            for position, (rate, group) in enumerate(at_setting.dropna().groupby("attention_rate")):
                 draws = numpy.random.default_rng(0).uniform(-0.2, 0.2, len(group))
-                for verdict, each in group.groupby("verdict"):
+                for verdict, networks in group.groupby("verdict"):
                     colour, marker = VERDICTS[verdict][:2]
                     shift = draws[group.verdict.to_numpy() == verdict]
                     axes.scatter(
-                        place + shift,
-                        each.value,
+                        position + shift,
+                        networks.value,
                         s=9,
                         color=colour,
                         marker=marker,
@@ -111,10 +124,14 @@ def draw(path: Path) -> None:
                         alpha=0.8,
                     )
                 axes.hlines(
-                    group.value.median(), place - 0.3, place + 0.3, color="black", linewidth=1.2
+                    group.value.median(),
+                    position - 0.3,
+                    position + 0.3,
+                    color="black",
+                    linewidth=1.2,
                 )
                 if name == "published":
-                    axes.vlines(place + 0.4, *PUBLISHED[rate], color="0.4", linewidth=3)
+                    axes.vlines(position + 0.4, *PUBLISHED[rate], color="0.4", linewidth=3)
             axes.set(title=title, xlabel="attention rate", xlim=(-0.6, 1.6), yscale="log")
             axes.set_xticks([0, 1], ["0", "1"])
             axes.yaxis.set_major_formatter("{x:g}")
@@ -147,12 +164,12 @@ def summary(path: Path) -> list[str]:
                 values[random.integers(len(values), size=(2000, len(values)))], axis=1
             )
             low, high = bootstrap_interval(again)
-            told = (
+            middle = (
                 f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from "
                 f"{numpy.quantile(values, 0.05):.3g}"
             )
             lines.append(
-                f"{name}, rate {rate:g}, {len(values)} networks: {told} to "
+                f"{name}, rate {rate:g}, {len(values)} networks: {middle} to "
                 f"{numpy.quantile(values, 0.95):.3g}; "
                 f"distance {group.distance.median():.2f}, {int(group.trusted.sum())} without a "
                 "warning"

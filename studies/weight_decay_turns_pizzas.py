@@ -111,14 +111,14 @@ def draw(table: pandas.DataFrame) -> "Figure":
         "norm": "norm of the weights",
     }
     for axes, (column, label) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
-        for place, (_, some) in enumerate(ends):
-            shift = random.uniform(-0.15, 0.15, len(some))
+        for position, (_, networks) in enumerate(ends):
+            shift = random.uniform(-0.15, 0.15, len(networks))
             for verdict in SHOWN:
-                chosen = (some.verdict == verdict).to_numpy()
+                chosen = (networks.verdict == verdict).to_numpy()
                 colour, marker = VERDICTS[verdict]
                 axes.scatter(
-                    place + shift[chosen],
-                    some[column][chosen],
+                    position + shift[chosen],
+                    networks[column][chosen],
                     18,
                     color=colour,
                     marker=marker,
