@@ -93,8 +93,8 @@ def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
                     ]
                 )
             print(
-                f"{name}: {len(networks)} networks, {coefficient.engine} engine on {coefficient.device}, "
-                f"{coefficient.precision}",
+                f"{name}: {len(networks)} networks, {coefficient.engine} engine on "
+                f"{coefficient.device}, {coefficient.precision}",
                 flush=True,
             )
 

@@ -5,7 +5,7 @@ from report_pages import ATTACK
 
 from algophase.analysis.verdict.decide import OUTCOMES
 from algophase.core.errors import InputError
-from algophase.reports.plotly_style import VERDICTS, graph_objects, plain
+from algophase.reports.plotly_style import VERDICTS, graph_objects, inert_text
 
 
 def test_verdicts_differ_in_colour_and_shape() -> None:
@@ -19,10 +19,11 @@ def test_verdicts_differ_in_colour_and_shape() -> None:
 
 def test_text_from_files_is_inert() -> None:
     assert (
-        plain(ATTACK) == "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;"
+        inert_text(ATTACK)
+        == "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;"
     )
-    assert plain("%{x} $a$\x00\u2028") == "%&#123;x} &#36;a&#36;  "
-    assert len(plain("a" * 10_000)) == 200
+    assert inert_text("%{x} $a$\x00\u2028") == "%&#123;x} &#36;a&#36;  "
+    assert len(inert_text("a" * 10_000)) == 200
 
 
 def test_without_plotly_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,14 @@ from algophase.core.palette import COLORS
 from algophase.explore.table import PAPER_LABEL, VERDICT, Rows, RunTable
 from algophase.explore.view import SIDES, View
 from algophase.reports.phase_diagrams import PAPER_LINE
-from algophase.reports.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import (
+    GREY,
+    HEATMAP,
+    graph_objects,
+    inert_text,
+    look,
+    new_figure,
+)
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
@@ -52,7 +59,7 @@ def map_key(view: View) -> str:
 
 def draw_map(table: RunTable, view: View) -> "Figure":
     """The map of a resolved view. Each point carries its run's id as `customdata`."""
-    figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
+    figure = new_figure(x=inert_text(label(view.x)), y=inert_text(label(view.y)), height=HEIGHT)
     drawn = table.drawn(view)
     by_number = view.colour in table.axes
     groups = table.by_text(VERDICT if by_number else view.colour, drawn)
@@ -68,7 +75,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     if by_number:
         for name, rows in groups.items():  # a legend of shapes: colours stand for the column
             figure.add_trace(_shape(name, len(rows)))
-        title = {"text": plain(label(view.colour)), "side": "right"}
+        title = {"text": inert_text(label(view.colour)), "side": "right"}
         bar = {"title": title, "thickness": 12}
         figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": bar})
     legend_below = {"itemsizing": "constant", "yanchor": "top", "y": -0.16}
@@ -91,20 +98,20 @@ def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> 
     """The points of one verdict or one text. drawn: all points of the map."""
     by_number = view.colour in table.axes
     marker = _marker(table, view.colour, name, len(drawn))
-    hover = [f"{table.noun} %{{customdata}}: {plain(name)}"]
+    hover = [f"{table.noun} %{{customdata}}: {inert_text(name)}"]
     texts = dict[str, Any]()
     if table.inert_names is not None:
-        hover = [f"{table.noun} %{{text}}: {plain(name)}"]
+        hover = [f"{table.noun} %{{text}}: {inert_text(name)}"]
         texts["text"] = table.inert_names[rows]
-    hover.append(f"{plain(label(view.x))} %{{x:.4g}}")
-    hover.append(f"{plain(label(view.y))} %{{y:.4g}}")
+    hover.append(f"{inert_text(label(view.x))} %{{x:.4g}}")
+    hover.append(f"{inert_text(label(view.y))} %{{y:.4g}}")
     if by_number:
         values = table.numbers(view.colour)
         marker["color"] = _stepped(values[rows], values[drawn])
         marker["coloraxis"] = "coloraxis"
         exact = [f"{value:.4g}" for value in values[rows].tolist()]
         texts["hovertext"] = numpy.array(exact, dtype=object)
-        hover.append(f"{plain(label(view.colour))} %{{hovertext}}")
+        hover.append(f"{inert_text(label(view.colour))} %{{hovertext}}")
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[rows].astype(numpy.float32),
         y=table.numbers(view.y)[rows].astype(numpy.float32),
@@ -153,7 +160,7 @@ def _stepped(values: Floats, drawn: Floats) -> Any:
 
 
 def _entry(name: str, count: int) -> str:
-    return f"{plain(name)} ({count:,})"
+    return f"{inert_text(name)} ({count:,})"
 
 
 def _shape(name: str, count: int) -> Any:

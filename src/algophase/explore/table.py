@@ -21,7 +21,7 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.settings import RANGES
 from algophase.explore.view import RUN_ID, Point, View
-from algophase.reports.plotly_style import plain
+from algophase.reports.plotly_style import inert_text
 from algophase.runs.columns import Column, column_of, text_column
 from algophase.runs.overview import NEEDED, describe_outcomes, describe_space, setting_names
 from algophase.runs.selection import Condition, check_columns
@@ -148,7 +148,7 @@ class RunTable:
     def inert_ids(self) -> NDArray[numpy.object_]:
         """The ids of all runs as texts that a picture may show."""
         ids = [self.run_id(row) for row in range(self.count)]
-        inert = [run_id if RUN_ID.fullmatch(run_id) else plain(run_id) for run_id in ids]
+        inert = [run_id if RUN_ID.fullmatch(run_id) else inert_text(run_id) for run_id in ids]
         return numpy.array(inert, dtype=object)
 
     @functools.cached_property
@@ -156,7 +156,7 @@ class RunTable:
         """The same for their names, where those are not their ids."""
         if self.named_by == "run_id":
             return None
-        inert = [plain(self.run_name(row)) for row in range(self.count)]
+        inert = [inert_text(self.run_name(row)) for row in range(self.count)]
         return numpy.array(inert, dtype=object)
 
     def kind(self, column: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
 from algophase.analysis.verdict.decide import in_order
-from algophase.reports.plotly_style import Panel, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import Panel, graph_objects, inert_text, look, new_figure
 from algophase.runs.laws import SETTINGS
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import NO_RATE, TENTHS, Share
@@ -97,11 +97,11 @@ def _stacked(
             x=positions,
             customdata=list(names),
             y=[share.value for share in shares],
-            name=plain(verdict),
+            name=inert_text(verdict),
             marker={"color": colour, "line": {"width": 0}},
             text=[str(share) for share in shares],
             textposition="none",
-            hovertemplate=f"{axis} %{{customdata}}: {plain(verdict)} %{{text}}<extra></extra>",
+            hovertemplate=f"{axis} %{{customdata}}: {inert_text(verdict)} %{{text}}<extra></extra>",
         )
         figure.add_trace(bars)
     above_bar = {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}

@@ -11,7 +11,7 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
 from algophase.core.wording import counted
 from algophase.reports.page import Page, paragraph
-from algophase.reports.plotly_style import Panel, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import Panel, graph_objects, inert_text, look, new_figure
 from algophase.runs.overview import verdict_column
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "
             graph_objects().Scatter(
                 x=shares.index.to_numpy(),
                 y=shares[verdict].to_numpy(),
-                name=plain(verdict),
+                name=inert_text(verdict),
                 mode="lines",
                 stackgroup="all",
                 line={"width": 0.5, "color": colour},
                 fillcolor=colour,
-                hovertemplate=f"{plain(verdict)}: %{{y:.1%}} at epoch %{{x:,}}<extra></extra>",
+                hovertemplate=f"{inert_text(verdict)}: %{{y:.1%}} at epoch %{{x:,}}<extra></extra>",
             )
         )
     figure.update_yaxes(range=[0, 1], tickformat=".0%")

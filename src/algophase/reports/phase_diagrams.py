@@ -15,7 +15,7 @@ import numpy
 from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
-from algophase.reports.plotly_style import GREY, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import GREY, graph_objects, inert_text, look, new_figure
 from algophase.runs.boundary import Boundary, Curve
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
@@ -73,10 +73,10 @@ def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: 
             x=members[x].to_numpy(numpy.float32),
             y=members[y].to_numpy(numpy.float32),
             mode="markers",
-            name=f"{plain(verdict)} ({len(members):,})",
+            name=f"{inert_text(verdict)} ({len(members):,})",
             text=_run_names(members),
             marker=marker,
-            hovertemplate=f"run %{{text}}: {plain(verdict)}<br>{hover}<extra></extra>",
+            hovertemplate=f"run %{{text}}: {inert_text(verdict)}<br>{hover}<extra></extra>",
         )
         figure.add_trace(points)
     figure.update_layout(legend={"itemsizing": "constant"})
@@ -91,7 +91,7 @@ def _size(runs: int) -> int:
 
 def _run_names(runs: "pandas.DataFrame") -> list[str]:
     if "run_id" in runs:
-        return [plain(run_id) for run_id in runs["run_id"]]
+        return [inert_text(run_id) for run_id in runs["run_id"]]
     return [f"row {index}" for index in runs.index]
 
 
@@ -133,7 +133,7 @@ def _mark(mark: Mark, metric: str) -> dict[str, Any]:
     symbol = "hexagon" if symbol == "x" else symbol  # room for the number
     outline = {"color": "black", "width": 1.5}
     text_colour = "white" if mark.verdict == "Clock" else "black"
-    name = f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}"
+    name = f"{mark.number}: {inert_text(mark.name)}, {inert_text(mark.verdict)}"
     return {
         "x": [mark.rate],
         "y": [mark.values[metric]],
@@ -178,7 +178,7 @@ def rate_by_width(
         if curve is None:
             continue
         rates, widths = curve
-        name = plain(quantity(metric).phase)
+        name = inert_text(quantity(metric).phase)
         colour, dash = BOUNDARY_LINES[index % len(BOUNDARY_LINES)]
         where = "rate %{x:.3f} at width %{y:.0f}"
         trace = graph_objects().Scatter(
@@ -228,9 +228,9 @@ def histogram(
             x=middles,
             y=counts,
             width=float(edges[1] - edges[0]),
-            name=plain(verdict),
+            name=inert_text(verdict),
             marker={"color": colour, "line": {"width": 0}},
-            hovertemplate=f"{plain(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
+            hovertemplate=f"{inert_text(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
         )
         figure.add_trace(bars)
     if marked is not None:
@@ -264,8 +264,8 @@ def shares_figure(shares: Mapping[str, Share]) -> "Figure":
         if not share.total:
             continue
         colour, symbol = look(name)
-        x, y = [share.value], [plain(name)]
-        figure.add_trace(_whiskers(x, y, [share], colour, symbol, plain(name), across=True))
+        x, y = [share.value], [inert_text(name)]
+        figure.add_trace(_whiskers(x, y, [share], colour, symbol, inert_text(name), across=True))
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
@@ -330,7 +330,7 @@ def transition(
     figure = new_figure(x="attention rate", y="share inside", height=340, showlegend=len(sides) > 1)
     for side, (name, runs, boundary) in enumerate(sides):
         colour, symbol, dash = SIDES[side]
-        name = plain(name)
+        name = inert_text(name)
         if boundary is not None and boundary.curve is not None:
             figure.add_trace(_band(boundary.curve, colour))
             figure.add_trace(_logistic_curve(boundary.curve, name, colour, dash))
@@ -412,9 +412,9 @@ def compared_shares(comparison: Comparison) -> "Figure":
                 shares.append(shares_of_sides[side])
                 heights.append(index + (-0.14, 0.14)[side])
         x = [share.value for share in shares]
-        name = plain(comparison.sides[side].name)
+        name = inert_text(comparison.sides[side].name)
         figure.add_trace(_whiskers(x, heights, shares, colour, symbol, name, across=True))
-    names = [plain(name) for name, _ in rows]
+    names = [inert_text(name) for name, _ in rows]
     ticks = {"tickvals": list(range(len(rows))), "ticktext": names}
     figure.update_yaxes(**ticks, autorange="reversed")
     figure.update_yaxes(automargin=True)

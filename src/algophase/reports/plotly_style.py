@@ -63,7 +63,7 @@ def graph_objects() -> ModuleType:
     return plotly.graph_objects
 
 
-def plain(value: object) -> str:
+def inert_text(value: object) -> str:
     """A text from a file, inert wherever plotly or a page shows it: no tags, no templates, no
     control characters.
     """
