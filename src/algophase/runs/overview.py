@@ -72,26 +72,25 @@ def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = 
     """Whether these are the first runs of a space, without a gap, or the first ones of the parts
     (`--part`) that were made.
     """
-    held = set(indices)
-    first = (
-        itertools.takewhile(held.__contains__, itertools.count(number - 1, count))
-        for number, count in _parts(sittings)
-    )
-    return held == set(itertools.chain.from_iterable(first))
+    finished = set(indices)
+    first_ones: set[int] = set()
+    for number, count in _parts(sittings):
+        of_part = itertools.count(number - 1, count)
+        first_ones.update(itertools.takewhile(finished.__contains__, of_part))
+    return finished == first_ones
 
 
 def _parts(sittings: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
     """The parts that shards say they are of; one that does not say is of the whole."""
-    found = {(1, 1)} if not sittings else set()
-    for sitting in sittings:
-        part = sitting.get("part")
-        known = (
-            isinstance(part, list)
-            and len(part) == 2
-            and all(isinstance(one, int) and one > 0 for one in part)
-        )
-        found.add((part[0], part[1]) if known and part is not None else (1, 1))
-    return found
+    parts = {_part(sitting.get("part")) for sitting in sittings}
+    return parts or {(1, 1)}
+
+
+def _part(value: object) -> tuple[int, int]:
+    match value:
+        case [int(number), int(count)] if number > 0 and count > 0:
+            return number, count
+    return 1, 1
 
 
 def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
@@ -174,25 +173,21 @@ def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -
     for name, start in (("verdict", ""), ("paper_label", "by the paper's rules: ")):
         if columns.get(name) and name in (column, "paper_label"):
             counts = verdict_counts(columns, name)
-            lines.append(
-                start
-                + ", ".join(
-                    f"{each} {_share(counts[each], counts.total())}" for each in in_order(counts)
-                )
-            )
+            total = counts.total()
+            shares = [f"{verdict} {_share(counts[verdict], total)}" for verdict in in_order(counts)]
+            lines.append(start + ", ".join(shares))
     accuracies = columns.get("validation_accuracy", [])
-    full = [
-        place
-        for place, accuracy in enumerate(accuracies)
-        if isinstance(accuracy, int | float) and reaches(accuracy, 1)
-    ]
+    full = []  # rows at full accuracy
+    for row, accuracy in enumerate(accuracies):
+        if isinstance(accuracy, int | float) and reaches(accuracy, 1):
+            full.append(row)
     if accuracies:
         line = f"full validation accuracy {_share(len(full), len(accuracies))}"
         circularities = columns.get("circularity", [None] * len(accuracies))
-        known = [circularities[place] for place in full if circularities[place] is not None]
-        if known:
-            circular = sum(reaches(value, thresholds.circularity) for value in known)
-            line += f", of which circular {_share(circular, len(known))}"
+        defined = [circularities[row] for row in full if circularities[row] is not None]
+        if defined:
+            circular = sum(reaches(value, thresholds.circularity) for value in defined)
+            line += f", of which circular {_share(circular, len(defined))}"
         elif full:
             line += ", circularity undefined"
         lines.append(line)
@@ -205,18 +200,21 @@ def _share(count: int, total: int) -> str:
 
 def days(sittings: Sequence[Mapping[str, Any]]) -> str:
     """The day, or the first and the last, on which runs were made; "" where none is known."""
-    known = sorted(str(sitting["date"])[:10] for sitting in sittings if sitting.get("date"))
-    return "" if not known else known[0] if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+    dates = sorted(str(sitting["date"])[:10] for sitting in sittings if sitting.get("date"))
+    if not dates:
+        return ""
+    first, last = dates[0], dates[-1]
+    return first if first == last else f"{first} to {last}"
 
 
 def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
     """One line for each device and version of the code that made runs."""
-    made: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    by_origin: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for sitting in sittings:
         key = tuple(str(sitting.get(name) or "unknown") for name in ("device", "commit", "version"))
-        made.setdefault(key, []).append(sitting)  # type: ignore[arg-type]
+        by_origin.setdefault(key, []).append(sitting)  # type: ignore[arg-type]
     lines = []
-    for (device, commit, version), records in made.items():
+    for (device, commit, version), records in by_origin.items():
         when = days(records) or "at an unknown date"
         runs = sum(record["runs"] for record in records if isinstance(record.get("runs"), int))
         lines.append(

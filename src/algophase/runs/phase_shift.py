@@ -91,43 +91,42 @@ def phase_shifts(
     frame = frame[frame["_rate"].notna() & frame[SYMMETRICITY].notna()]
     inside = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
     boundary = phase_boundary(frame["_rate"].to_numpy(), inside.astype(float), resamples=resamples)
-    found = []
+    shifts = []
     for name in columns:
-        known = frame[name].notna().to_numpy()
-        if known.sum() < LEAST_RUNS:
+        has_value = frame[name].notna().to_numpy()
+        if has_value.sum() < LEAST_RUNS:
             raise InputError(
-                f"{runs.name} has {known.sum()} accurate runs with {label(name)}; at least "
+                f"{runs.name} has {has_value.sum()} accurate runs with {label(name)}; at least "
                 f"{LEAST_RUNS} are needed"
             )
-        some = frame[known]
-        found.append(
-            _shift(name, some["_rate"], some[name], inside[known], some["_tenth"], resamples, seed)
-        )
-    return boundary, found
+        rows = frame[has_value]
+        rates, values, tenths = (rows[column].to_numpy() for column in ("_rate", name, "_tenth"))
+        shift = _shift(name, rates, values, inside[has_value], tenths, resamples, seed)
+        shifts.append(shift)
+    return boundary, shifts
 
 
 def _shift(
     name: str,
     rates: Floats,
     values: Floats,
-    inside: Floats,
+    in_phase: Floats,
     tenths: Floats,
     resamples: int,
     seed: int,
 ) -> PhaseShift:
-    rate, value, side, tenth = (numpy.asarray(each) for each in (rates, values, inside, tenths))
-    draw, samples = numpy.random.default_rng(seed), list[tuple[float, float, float]]()
-    for _ in range(resamples):
-        some = draw.integers(0, len(rate), len(rate))
-        samples.append(
-            (_turn(rate[some], value[some])[0], *_areas(value[some], side[some], tenth[some]))
-        )
-    turn, below, above, explained = _turn(rate, value)
-    area, at_rate = _areas(value, side, tenth)
-    turns, areas, areas_at_rate = numpy.array(samples).reshape(-1, 3).T
+    generator = numpy.random.default_rng(seed)
+    samples = numpy.empty((resamples, 3))  # the turn and both areas of each resample
+    for sample in samples:
+        chosen = generator.integers(0, len(rates), len(rates))
+        turn, *_ = _turn(rates[chosen], values[chosen])
+        sample[:] = turn, *_areas(values[chosen], in_phase[chosen], tenths[chosen])
+    turns, areas, areas_at_rate = samples.T
+    turn, below, above, explained = _turn(rates, values)
+    area, at_rate = _areas(values, in_phase, tenths)
     return PhaseShift(
         name,
-        len(rate),
+        len(rates),
         _estimate(turn, turns),
         below,
         above,
@@ -138,10 +137,10 @@ def _shift(
 
 
 def _estimate(value: float, samples: Floats) -> Estimate:
-    known = samples[~numpy.isnan(samples)]
-    if not len(known):
+    defined = samples[~numpy.isnan(samples)]
+    if not len(defined):
         return Estimate(value, None)
-    return Estimate(value, bootstrap_interval(known))
+    return Estimate(value, bootstrap_interval(defined))
 
 
 def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
@@ -150,36 +149,44 @@ def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
     """
     order = numpy.argsort(rates, kind="stable")
     rate, value = rates[order], values[order]
-    count = numpy.arange(1, len(rate))
-    before = numpy.cumsum(value)[:-1]
-    below, above = before / count, (value.sum() - before) / (len(rate) - count)
-    gain = count * (len(rate) - count) / len(rate) * (below - above) ** 2
+    # Every split: so many runs below it and above it, and their means.
+    runs_below = numpy.arange(1, len(rate))
+    runs_above = len(rate) - runs_below
+    sum_below = numpy.cumsum(value)[:-1]
+    below = sum_below / runs_below
+    above = (value.sum() - sum_below) / runs_above
+    gain = runs_below * runs_above / len(rate) * (below - above) ** 2
     gain[rate[1:] == rate[:-1]] = -1.0  # runs of one rate are not split
     best = int(gain.argmax())
     whole = float(((value - value.mean()) ** 2).sum())
     share = float(gain[best]) / whole if whole > 0 else numpy.nan
-    return float((rate[best] + rate[best + 1]) / 2), float(below[best]), float(above[best]), share
+    turn = float((rate[best] + rate[best + 1]) / 2)
+    return turn, float(below[best]), float(above[best]), share
 
 
-def _areas(values: Floats, inside: Floats, tenths: Floats) -> tuple[float, float]:
+def _areas(values: Floats, in_phase: Floats, tenths: Floats) -> tuple[float, float]:
     """ROC area of being outside, over all runs and within tenths; NaN where there are no two
     sides.
     """
-    whole, pairs = _wins(values, inside)
-    parts = [
-        _wins(values[tenths == tenth], inside[tenths == tenth]) for tenth in numpy.unique(tenths)
-    ]
-    won, compared = sum(each[0] for each in parts), sum(each[1] for each in parts)
-    return whole / pairs if pairs else numpy.nan, won / compared if compared else numpy.nan
+    wins, pairs = _wins(values, in_phase)
+    tenth_wins, tenth_pairs = 0.0, 0
+    for tenth in numpy.unique(tenths):
+        rows = tenths == tenth
+        more_wins, more_pairs = _wins(values[rows], in_phase[rows])
+        tenth_wins += more_wins
+        tenth_pairs += more_pairs
+    area = wins / pairs if pairs else numpy.nan
+    area_at_rate = tenth_wins / tenth_pairs if tenth_pairs else numpy.nan
+    return area, area_at_rate
 
 
-def _wins(values: Floats, inside: Floats) -> tuple[float, int]:
+def _wins(values: Floats, in_phase: Floats) -> tuple[float, int]:
     """How many pairs of a run outside and one inside the outer one wins, ties half; and of how
     many.
     """
     from scipy.stats import rankdata
 
-    outer = ~inside.astype(bool)
+    outer = ~in_phase.astype(bool)
     count = int(outer.sum())
     ranks = rankdata(values)[outer].sum()
     return float(ranks - count * (count + 1) / 2), count * (len(values) - count)

@@ -39,44 +39,45 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    found = _CONDITION.fullmatch(text)
-    if found is None or not found[3]:
+    parts = _CONDITION.fullmatch(text)
+    if parts is None or not parts[3]:
         raise InputError(
             f"condition is {text!r}; write COLUMN, one of {' '.join(OPERATORS)}, and a value: "
             "attention_rate<0.5"
         )
-    value = found[3]
+    column, comparison, value = parts.groups()
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
-    return Condition(found[1], "=" if found[2] == "==" else found[2], value)
+    return Condition(column, "=" if comparison == "==" else comparison, value)
 
 
-def check_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in there:
-            close = (
-                difflib.get_close_matches(name, there, n=5, cutoff=0.5)
-                or [known for known in there if name in known][:5]
-            )
-            hint = (
-                f"did you mean {', '.join(close)}?" if close else f"choose from {', '.join(there)}"
-            )
-            raise InputError(f"there is no column {name!r}; {hint}")
+def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse a name that is not among the columns, with the nearest ones that are."""
+    for name in names:
+        if name in columns:
+            continue
+        close = difflib.get_close_matches(name, columns, n=5, cutoff=0.5)
+        if not close:
+            close = [column for column in columns if name in column][:5]
+        hint = f"choose from {', '.join(columns)}"
+        if close:
+            hint = f"did you mean {', '.join(close)}?"
+        raise InputError(f"there is no column {name!r}; {hint}")
 
 
-def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, list[Any]]:
+def read_columns(path: Path, names: Sequence[str] | None = None) -> dict[str, list[Any]]:
     """Columns of a sweep's directory or a Parquet file, all unless told, each run once, in the
     order of their index.
 
-    Columns that tell rows apart come first, wanted or not: along training each run is there once at
+    Columns that tell rows apart come first, named or not: along training each run is there once at
     each epoch.
     """
-    there = column_names(path)
-    if wanted is not None:
-        check_columns(wanted, there)
-    keys = [name for name in (*KEYS, EPOCH) if name in there]
-    table = read_table(path, None if wanted is None else dict.fromkeys([*keys, *wanted]))
-    return python_columns(table, path)
+    columns = column_names(path)
+    if names is None:
+        return python_columns(read_table(path, None), path)
+    check_columns(names, columns)
+    keys = [name for name in (*KEYS, EPOCH) if name in columns]
+    return python_columns(read_table(path, dict.fromkeys([*keys, *names])), path)
 
 
 def kind_of(name: str, values: Sequence[Any]) -> str:
@@ -108,10 +109,11 @@ def matches(condition: Condition, values: Sequence[Any]) -> list[bool]:
             f"condition is {str(condition)!r}; column {condition.column} holds no single "
             "values: compare it with null only"
         ) from None
-    compare, wanted = OPERATORS[condition.operator], wanted_value(condition, kind)
+    compare = OPERATORS[condition.operator]
+    limit = wanted_value(condition, kind)
     if condition.operator == "!=":
-        return [compare(_comparable(value), wanted) for value in values]
-    return [value is not None and compare(_comparable(value), wanted) for value in values]
+        return [compare(_comparable(value), limit) for value in values]
+    return [value is not None and compare(_comparable(value), limit) for value in values]
 
 
 def _comparable(value: Any) -> Any:
@@ -149,22 +151,23 @@ def wanted_value(condition: Condition, kind: str) -> Any:
 def select(
     columns: Columns, conditions: Sequence[Condition] = (), sort: str | None = None
 ) -> list[int]:
-    """Places of the rows that meet all conditions; sort: a column to order by, from the top with
+    """Indices of the rows that meet all conditions; sort: a column to order by, from the top with
     a leading "-".
     """
-    name = None if sort is None else sort.removeprefix("-")
-    check_columns(
-        [*(condition.column for condition in conditions), *([] if name is None else [name])],
-        list(columns),
-    )
-    places = list(range(len(next(iter(columns.values()), []))))
+    names = [condition.column for condition in conditions]
+    if sort is not None:
+        names.append(sort.removeprefix("-"))
+    check_columns(names, list(columns))
+    rows = list(range(len(next(iter(columns.values()), []))))
     for condition in conditions:
         met = matches(condition, columns[condition.column])
-        places = [place for place in places if met[place]]
-    if sort is None or name is None:
-        return places
+        rows = [row for row in rows if met[row]]
+    if sort is None:
+        return rows
+    name = sort.removeprefix("-")
     values = columns[name]
-    kind_of(name, values)
-    missing = [place for place in places if values[place] is None]
-    held = [place for place in places if values[place] is not None]
-    return sorted(held, key=lambda place: values[place], reverse=sort.startswith("-")) + missing
+    kind_of(name, values)  # refuses what has no order
+    without = [row for row in rows if values[row] is None]
+    sortable = [row for row in rows if values[row] is not None]
+    sortable.sort(key=values.__getitem__, reverse=sort.startswith("-"))
+    return sortable + without
