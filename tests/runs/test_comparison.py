@@ -10,6 +10,7 @@ from algophase.core.errors import InputError
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.findings import CIRCULAR, NOT_CIRCULAR
 from algophase.runs.released_table import read_released_table
+from algophase.runs.runs import Runs
 
 FEW = 100  # bootstrap resamples, where intervals do not matter
 
@@ -395,3 +396,19 @@ def test_one_layer_is_told_from_two(released: Path) -> None:
     assert boundary is not None
     assert boundary.rate is not None
     assert boundary.rate.value == pytest.approx(0.516, abs=0.001)  # shared/facts.md
+
+
+def test_populations_are_tables_files_or_runs_and_named_apart() -> None:
+    runs = Runs.read("wide")
+    names = [side.name for side in compare(runs, "wide", resamples=FEW).sides]
+    assert names == ["wide", "wide again"]
+    tables = compare(runs.frame, runs, resamples=FEW)
+    assert [side.name for side in tables.sides] == ["ours", "wide"]
+    assert tables.indistinguishable
+
+
+def test_one_other_population_is_given() -> None:
+    for released in (None, "1l_fixedwidth.csv"):
+        theirs = None if released is None else "wide"
+        with pytest.raises(InputError, match="give either theirs or released"):
+            compare("wide", theirs, released=released)
