@@ -143,38 +143,35 @@ def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | 
     """The training curves in ID.history.json beside a network's file, or None where there is
     none.
     """
-    names = dict.fromkeys([clean_id(network.id), clean_id(path.stem)])
-    found = next(
-        (file for name in names if (file := path.parent / f"{name}.history.json").is_file()), None
-    )
-    if found is None:
+    file = path.parent / f"{clean_id(network.id)}.history.json"
+    if not file.is_file():
+        file = path.parent / f"{clean_id(path.stem)}.history.json"
+    if not file.is_file():
         return None
-    data = read_json(found, "the history")
+    data = read_json(file, "the history")
     if data.get("format") != HISTORY_FORMAT:
         raise InputError(
-            f"{found}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}"
+            f"{file}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}"
         )
     curves = data.get("history")
+    unreadable = f"{file} is not a readable history"
     if not isinstance(curves, dict):
-        raise InputError(f"{found} is not a readable history: it has no curves")
+        raise InputError(f"{unreadable}: it has no curves")
     epochs = curves.get("epochs", [])
     if not _numbers(epochs) or not epochs:
-        raise InputError(f"{found} is not a readable history: it has no epochs")
+        raise InputError(f"{unreadable}: it has no epochs")
     kept = {name: curves[name] for name in CURVES if name in curves}
     for name, values in kept.items():
         if not _numbers(values, or_none=True) or len(values) != len(epochs):
-            raise InputError(
-                f"{found} is not a readable history: {name} is not one number per epoch"
-            )
+            raise InputError(f"{unreadable}: {name} is not one number per epoch")
     return {"epochs": epochs, **kept}
 
 
 def _numbers(values: object, or_none: bool = False) -> bool:
-    return isinstance(values, list) and all(
-        (or_none and value is None)
-        or (isinstance(value, int | float) and not isinstance(value, bool))
-        for value in values
-    )
+    if not isinstance(values, list):
+        return False
+    numbers = [value for value in values if value is not None] if or_none else values
+    return all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
 
 
 def anchor(number: int) -> str:
@@ -184,20 +181,13 @@ def anchor(number: int) -> str:
 def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     """All networks in one table, each leading to its section."""
     page.heading(2, "Networks", "networks")
-    shown = [quantity(name) for name in INDEXED]
+    metrics = [quantity(name) for name in INDEXED]
     rows = []
     for number, item in enumerate(specimens, 1):
-        values = [each.text(item.analysis.metrics[each.name]) for each in shown]
-        rows.append(
-            [
-                number,
-                Link(anchor(number), item.name),
-                item.analysis.label,
-                item.analysis.headline,
-                *values,
-            ]
-        )
-    head = ["", "network", "verdict", "in words", *(each.family for each in shown)]
+        analysis, link = item.analysis, Link(anchor(number), item.name)
+        values = [metric.text(analysis.metrics[metric.name]) for metric in metrics]
+        rows.append([number, link, analysis.label, analysis.headline, *values])
+    head = ["", "network", "verdict", "in words", *(metric.family for metric in metrics)]
     numbers = (0, *range(4, len(head)))
     page.add(Table(head, rows, numbers).html("All networks of this page"))
 
@@ -209,55 +199,34 @@ def add_population(
     numbers.
     """
     population = population.drawable()
-    marks = [
-        Mark(
-            number,
-            item.name,
-            item.analysis.label,
-            attention_rate(item.network),
-            item.analysis.metrics,
-        )
-        for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1)
-        if fits
-    ]
+    marks, of_another_kind, rateless = list[Mark](), list[str](), list[str]()
+    for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1):
+        if not fits:
+            of_another_kind.append(str(number))
+            continue
+        rate, analysis = attention_rate(item.network), item.analysis
+        marks.append(Mark(number, item.name, analysis.label, rate, analysis.metrics))
+        if math.isnan(rate):
+            rateless.append(str(number))
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in population]
-    if (
-        not population.rates_vary
-        or not metrics
-        or not any(mark.rate == mark.rate for mark in marks)
-    ):
+    if not population.rates_vary or not metrics or len(rateless) == len(marks):
         return
     page.heading(2, f"Among the runs of {population.name}", "population")
-    numbered = (
-        "the large marker is this network"
-        if len(specimens) == 1
-        else "numbered markers are the networks of the table above"
-    )
-    page.add(
-        paragraph(
-            f"{len(population):,} runs, those at full accuracy drawn, colored by {population.verdict_name}; {numbered}."
-        )
-    )
-    left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
-    if left:
-        page.add(
-            paragraph(
-                f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"
-            )
-        )
-    rateless = [str(mark.number) for mark in marks if math.isnan(mark.rate)]
+    markers = "numbered markers are the networks of the table above"
+    if len(specimens) == 1:
+        markers = "the large marker is this network"
+    runs = f"{len(population):,} runs, those at full accuracy drawn"
+    page.add(paragraph(f"{runs}, colored by {population.verdict_name}; {markers}."))
+    if of_another_kind:
+        reason = "Of another kind than these runs, and not drawn here"
+        page.add(paragraph(f"{reason}: {', '.join(of_another_kind)}.", "note"))
     if rateless:
-        page.add(
-            paragraph(
-                f"Without an attention rate, and not drawn here: {', '.join(rateless)}.", "note"
-            )
-        )
+        reason = "Without an attention rate, and not drawn here"
+        page.add(paragraph(f"{reason}: {', '.join(rateless)}.", "note"))
     panels = [panel_by_rate(population, height=420)]
     for metric in metrics:
-        alt = (
-            f"{label(metric)} against the attention rate for the runs of {population.name}, "
-            f"with {len(marks)} networks marked."
-        )
+        by_rate = f"{label(metric)} against the attention rate"
+        alt = f"{by_rate} for the runs of {population.name}, with {len(marks)} networks marked."
         caption = f"{label(metric)}; the dotted line is the paper's phase boundary of this metric"
         panels.append(Panel(rate_by_metric(population, metric, marks=marks), caption, alt))
     page.pictures(panels)
@@ -272,11 +241,10 @@ def add_network(
     analysis, circles = item.analysis, drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
     page.heading(2, f"{numbered}{item.name}: {analysis.headline}", anchor(number))
-    told, reasons = told_of(analysis)
-    page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
-    page.add(
-        paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes)
-    )
+    meaning, reasons = told_of(analysis)
+    page.add(f'<div class="verdict"><strong>{text(meaning)}</strong>{listed(reasons)}</div>')
+    page.add(paragraph(_describe(item.given), "note"))
+    page.add(*(paragraph(note, "note") for note in item.notes))
     if analysis.verdict.known:
         _add_program(page, item)
         page.heading(3, f"By the paper's rules: {analysis.paper.title}")
@@ -321,22 +289,17 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
     _add_layers(page, item)
     page.heading(3, "Program")
-    page.add(
-        paragraph(ABOUT_PROGRAM),
-        *(
-            paragraph(_sentence(line), "note")
-            for line in program_lines(analysis.to_dict()["program"])
-        ),
-    )
+    page.add(paragraph(ABOUT_PROGRAM))
+    for line in program_lines(analysis.to_dict()["program"]):
+        page.add(paragraph(_sentence(line), "note"))
     shares, *profiles = program_panels(analysis)
     page.pictures([shares], "wide")
     page.pictures(profiles)
     pairs = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))
     if pairs and item.has_code:
         page.heading(3, "Correct logits of each instance alone")
-        page.pictures(
-            [instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]]
-        )
+        drawn = pairs[:MOST_PROFILES]
+        page.pictures([instance_panel(item, instance, form) for instance, form in drawn])
 
 
 def _add_layers(page: Page, item: Specimen) -> None:
@@ -346,17 +309,13 @@ def _add_layers(page: Page, item: Specimen) -> None:
     if stream is None or len(stream.layers) < 2 or not groups:
         return
     rows = []
-    for each in additivity_by_layer(item.network, groups):
-        place = (
-            f"after {counted(each.after_layers, 'layer')}"
-            if each.after_layers
-            else "in the embedding"
-        )
-        rows.append([place, percent(each.additivity)])
-    page.add(
-        paragraph(ABOUT_LAYERS),
-        Table(["kept apart", "additivity"], rows, numbers=(1,)).html("Where the instances mix"),
-    )
+    for layer in additivity_by_layer(item.network, groups):
+        where = "in the embedding"
+        if layer.after_layers:
+            where = f"after {counted(layer.after_layers, 'layer')}"
+        rows.append([where, percent(layer.additivity)])
+    table = Table(["kept apart", "additivity"], rows, numbers=(1,))
+    page.add(paragraph(ABOUT_LAYERS), table.html("Where the instances mix"))
 
 
 def _sentence(words: str) -> str:
@@ -369,87 +328,80 @@ def _add_attention(page: Page, item: Specimen, panels: Sequence[Panel]) -> None:
     if not rate:
         page.add(paragraph("Attention rate 0: every weight is 1 and attention plays no part."))
         return
-    told = f"What the position that answers takes from each operand, after the attention rate of {rate:.4g} is applied"
-    page.add(
-        paragraph(
-            told
-            + (
-                "."
-                if item.network.task.equals_sign
-                else "; the weights on a and b add up to a constant."
-            )
-        )
+    about = (
+        "What the position that answers takes from each operand, after the attention rate of "
+        f"{rate:.4g} is applied"
     )
+    if not item.network.task.equals_sign:
+        about += "; the weights on a and b add up to a constant"
+    page.add(paragraph(f"{about}."))
     page.pictures(panels, "small")
 
 
 def _describe(network: Network) -> str:
-    told = []
+    """A network's settings in words."""
+    parts = []
     for key, value in settings_of(network).items():
         name = key.replace("_", " ")
         if isinstance(value, bool):
-            told += [name] if value else []
+            parts += [name] if value else []
         elif value is None:
-            told.append(f"{name} unknown")
+            parts.append(f"{name} unknown")
         elif isinstance(value, float):
-            told.append(f"{name} {value:.6g}")
+            parts.append(f"{name} {value:.6g}")
+        elif isinstance(value, tuple | list):
+            parts.append(f"{name} {', '.join(map(str, value))}")
         else:
-            told.append(
-                f"{name} {', '.join(map(str, value)) if isinstance(value, tuple | list) else value}"
-            )
+            parts.append(f"{name} {value}")
     run = network.run
     if run is not None:
-        told.append(f"trained for {run.training.epochs:,} epochs from seed {run.seed}")
-    return ", ".join(told)
+        parts.append(f"trained for {run.training.epochs:,} epochs from seed {run.seed}")
+    return ", ".join(parts)
 
 
 def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     page.heading(3, "Metrics")
     placed = [] if population is None else standings(item.analysis, population)
-    places = {standing.metric: _percentile(standing.percentile) for standing in placed}
+    percentiles = {standing.metric: _percentile(standing.percentile) for standing in placed}
     rows, head, among = list[list[str]](), ["metric", "which", "value"], ""
     if population is not None and placed:
-        among = f"Percentiles are those among {len(placed[0].values):,} {placed[0].among} of {population.name}."
+        runs = f"{len(placed[0].values):,} {placed[0].among} of {population.name}"
+        among = f"Percentiles are those among {runs}."
         head.append("percentile")
     for row in metric_rows(item.analysis):
         which = row.which or quantity(row.metric).meaning
-        rows.append([row.name, which, row.value, *([places.get(row.metric, "")] if among else [])])
+        cells = [row.name, which, row.value]
+        if among:
+            cells.append(percentiles.get(row.metric, ""))
+        rows.append(cells)
     page.add(Table(head, rows, numbers=(2, 3)).html("Metrics of the network"))
     if population is None:
         return
     differ = foreign_settings(item.given, population)
     if differ:
-        page.add(
-            paragraph(
-                f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.",
-                "note",
-            )
-        )
+        unlike = f"Unlike the runs of {population.name}"
+        page.add(paragraph(f"{unlike}, this network has {'; '.join(differ)}.", "note"))
     if not placed:
         page.add(paragraph(f"{population.name} has no runs to compare it with.", "note"))
         return
-    below = f"Below, the runs' metrics, stacked by {population.verdict_name}; the upright line is this network."
-    page.add(paragraph(f"{among} {below}".strip(), "note"), key(placed))
-    drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]
-    page.pictures(
-        [
-            Panel(
-                standing_figure(place), str(place), f"Histogram with this network marked: {place}."
-            )
-            for place in drawn
-        ],
-        "small",
-    )
+    below = f"Below, the runs' metrics, stacked by {population.verdict_name}"
+    page.add(paragraph(f"{among} {below}; the upright line is this network.", "note"), key(placed))
+    panels = []
+    for standing in placed:
+        if standing.metric != SYMMETRICITY or EXACT not in percentiles:
+            alt = f"Histogram with this network marked: {standing}."
+            panels.append(Panel(standing_figure(standing), str(standing), alt))
+    page.pictures(panels, "small")
 
 
 def key(placed: Sequence[MetricStanding]) -> str:
     """The verdicts' colours, once for all histograms."""
     names = in_order(placed[0].values["_verdict"]) if placed else []
-    return (
-        '<p class="key">'
-        + " ".join(f'<span style="--own:{look(name)[0]}">{text(name)}</span>' for name in names)
-        + "</p>"
-    )
+    entries = []
+    for name in names:
+        colour, _ = look(name)
+        entries.append(f'<span style="--own:{colour}">{text(name)}</span>')
+    return f'<p class="key">{" ".join(entries)}</p>'
 
 
 def _percentile(share: float | None) -> str:

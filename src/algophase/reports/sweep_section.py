@@ -52,6 +52,7 @@ ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "comm
 MOST_SITTINGS = 200
 MOST_COMPARED = 4
 MOST_KEPT = 60  # networks named
+KEPT_COLUMNS = ("index", "run_id", "attention_rate", "width", "verdict")
 IN_SHORT = {
     "Clock": "multiplies to add the angles of its inputs",
     "Pizza": "averages its inputs and reads the sum off their middle",
@@ -101,22 +102,21 @@ def add_sweep(
 ) -> None:
     page.heading(2, f"Sweep {sweep.title}", anchor)
     _add_overview(page, sweep)
-    every = sweep.population.groups()
-    groups = [group for group in every if len(group.accurate)]
+    groups, without = list[Runs](), list[str]()  # without an accurate run: the group's label
+    for group in sweep.population.groups():
+        if len(group.accurate):
+            groups.append(group)
+        else:
+            without.append(group.label)
     for group in groups[:MOST_GROUPS]:
         _add_group(page, group)
-    none = [group.label for group in every if not len(group.accurate)]
-    if none:
-        which = f" of {'; '.join(none)}" if any(none) else ""
-        page.add(
-            paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw.")
-        )
+    if without:
+        which = f" of {'; '.join(without)}" if any(without) else ""
+        none = f"No run{which} reached full accuracy: there is no phase diagram to draw."
+        page.add(paragraph(none))
     if len(groups) > MOST_GROUPS:
-        page.add(
-            paragraph(
-                f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"
-            )
-        )
+        smaller = len(groups) - MOST_GROUPS
+        page.add(paragraph(f"{smaller} smaller groups of settings are not drawn.", "note"))
     if sweep.moments is not None:
         add_moments(page, sweep.moments)
     if released is not None:
@@ -128,11 +128,8 @@ def add_sweep(
 def _add_overview(page: Page, sweep: Sweep) -> None:
     population, lines = sweep.population, list[str]()
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
-    if (
-        sweep.description is not None
-        and indices
-        and all(isinstance(index, int) for index in indices)
-    ):
+    are_indices = bool(indices) and all(isinstance(index, int) for index in indices)
+    if sweep.description is not None and are_indices:
         lines += describe_space(sweep.description, {"index": indices}, sweep.sittings)
     else:
         lines.append(f"{population.rows:,} runs of {population.name}")
@@ -147,22 +144,12 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     panels.append(Panel(shares_figure(shares), caption, f"Shares of the verdicts: {spoken}."))
     page.pictures([*panels, *panels_by_setting(population)], "wide")
     rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in shares.items()]
-    rows.append(
-        [
-            "at full accuracy",
-            str(population.accuracy_share),
-            "answers every pair that was held back from training",
-        ]
-    )
+    accurate = "answers every pair that was held back from training"
+    rows.append(["at full accuracy", str(population.accuracy_share), accurate])
     if population.core_name == CIRCULAR_RUNS:
-        told = f"circularity from {Thresholds().circularity:g}"
-        rows.append(
-            [
-                "circular, of those at full accuracy",
-                str(population.circular_share_of_accurate),
-                told,
-            ]
-        )
+        circular = f"circularity from {Thresholds().circularity:g}"
+        share = str(population.circular_share_of_accurate)
+        rows.append(["circular, of those at full accuracy", share, circular])
     head = [population.verdict_name, "share, with 95% Wilson interval", "what it says"]
     page.add(Table(head, rows).html("Shares of the verdicts"))
 
@@ -176,13 +163,14 @@ def _boundaries(group: Runs) -> dict[str, Boundary]:
     core = group.core
     if len(core) < FEWEST or core["_rate"].nunique() < FEWEST_RATES:
         return {}
-    # not symmetricity without an equals sign, which is there for the comparison with the released
-    # table alone
-    there = [measure for measure in METRICS if measure != BARE and _holds(core, measure)]
-    return {
-        measure: metric_boundary(core.frame, measure, by_width=group.continuous_width)
-        for measure in there
-    }
+    boundaries = {}
+    for measure in METRICS:
+        # Symmetricity without an equals sign is kept for the comparison with the released table
+        # alone.
+        if measure != BARE and _holds(core, measure):
+            by_width = group.continuous_width
+            boundaries[measure] = metric_boundary(core.frame, measure, by_width=by_width)
+    return boundaries
 
 
 def _add_group(page: Page, group: Runs) -> None:
@@ -190,39 +178,28 @@ def _add_group(page: Page, group: Runs) -> None:
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
-    drawn = (
-        f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by {group.verdict_name}"
-    )
+    accurate = f"{counted(len(group.accurate), 'run')} at full accuracy"
+    drawn = f"{accurate}, coloured by {group.verdict_name}"
     if group.rates_vary:
         if group.continuous_width:
-            alt = (
-                f"Attention rate against width for {len(group.core):,} {group.core_name}, "
-                "coloured by verdict."
-            )
+            runs = f"{len(group.core):,} {group.core_name}"
+            alt = f"Attention rate against width for {runs}, coloured by verdict."
             caption = f"{group.core_name} by rate and width, with the transition lines"
             panels.append(Panel(rate_by_width(group, boundaries), caption, alt))
         for metric in metrics:
             boundary = None if group.continuous_width else boundaries.get(metric)
             alt = f"{label(metric)} against the attention rate, {drawn}."
             caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
-            caption += (
-                "; grey: the transition with its 95% interval"
-                if boundary is not None and boundary.within
-                else ""
-            )
+            if boundary is not None and boundary.within:
+                caption += "; grey: the transition with its 95% interval"
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
         both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"
-        panels.append(
-            Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}.")
-        )
+        caption = f"{both}; dotted: the paper's lines"
+        panels.append(Panel(metric_plane(group, *metrics), caption, f"{both}."))
     if not panels:
-        page.add(
-            paragraph(
-                "The table has no attention rates that vary, or no metrics, to draw a phase "
-                "diagram of."
-            )
-        )
+        nothing = "The table has no attention rates that vary, or no metrics"
+        page.add(paragraph(f"{nothing}, to draw a phase diagram of."))
     page.pictures(panels, "wide")
     if boundaries:
         _add_transitions(page, group, boundaries, of)
@@ -235,42 +212,25 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
     page.add(
         paragraph(
             f"The rate at which a logistic fit has half of the {group.core_name} inside a "
-            f"phase{at}, with 95% bootstrap "
-            "intervals. In the pictures, each point stands for the runs in one tenth of the "
-            "rate, with its 95% interval; the "
-            "curve is the logistic fit with its bootstrap band."
+            f"phase{at}, with 95% bootstrap intervals. In the pictures, each point stands for the "
+            "runs in one tenth of the rate, with its 95% interval; the curve is the logistic fit "
+            "with its bootstrap band."
         )
     )
-    rows = []
+    head = ["phase", "transition at rate", "inside"]
+    if group.continuous_width:
+        head.insert(2, "change per doubling of the width")
+    rows, panels = [], []
     for measure, boundary in boundaries.items():
-        slope = (
-            []
-            if not group.continuous_width
-            else ["-" if boundary.slope is None else str(boundary.slope)]
-        )
-        rows.append(
-            [
-                quantity(measure).phase,
-                str(boundary),
-                *slope,
-                str(Share(boundary.inside, boundary.runs)),
-            ]
-        )
-    head = [
-        "phase",
-        "transition at rate",
-        *(["change per doubling of the width"] if group.continuous_width else []),
-        "inside",
-    ]
+        phase = quantity(measure).phase
+        row = [phase, str(boundary), str(Share(boundary.inside, boundary.runs))]
+        if group.continuous_width:
+            row.insert(2, "-" if boundary.slope is None else str(boundary.slope))
+        rows.append(row)
+        figure = transition([(group.name, group.core.frame, boundary)], measure)
+        alt = f"Share of runs with {phase} by tenth of the attention rate; transition: {boundary}."
+        panels.append(Panel(figure, f"share of the {group.core_name} with {phase}", alt))
     page.add(Table(head, rows).html("Phase transitions"))
-    panels = []
-    for measure, boundary in boundaries.items():
-        name = quantity(measure).phase
-        alt = f"Share of runs with {name} by tenth of the attention rate; transition: {boundary}."
-        caption = f"share of the {group.core_name} with {name}"
-        panels.append(
-            Panel(transition([(group.name, group.core.frame, boundary)], measure), caption, alt)
-        )
     page.pictures(panels)
 
 
@@ -278,12 +238,11 @@ def _add_histograms(page: Page, group: Runs, of: str) -> None:
     runs, panels = group.accurate, []
     for metric in (*followed_metrics()[1:], "parameter_norm"):
         if _holds(runs, metric):
-            known = runs.where(runs[metric].notna())
-            figure = histogram(
-                known.values(metric), known["_verdict"].tolist(), label(metric), height=300
-            )
-            caption = f"{label(metric)} of {counted(len(known), 'run')} at full accuracy"
-            median = value_text(metric, float(known[metric].median()))
+            measured = runs.where(runs[metric].notna())
+            verdicts = measured["_verdict"].tolist()
+            figure = histogram(measured.values(metric), verdicts, label(metric), height=300)
+            caption = f"{label(metric)} of {counted(len(measured), 'run')} at full accuracy"
+            median = value_text(metric, float(measured[metric].median()))
             panels.append(Panel(figure, caption, f"Histogram: {caption}, median {median}."))
     if panels:
         page.heading(3, f"Histograms{of}")
@@ -300,18 +259,16 @@ def _add_comparison(page: Page, sweep: Sweep, released: "pandas.DataFrame") -> N
         return
     verdict, _, rest = str(comparison).partition("\n")
     page.add(f'<div class="verdict"><strong>{text(verdict, 5000)}</strong></div>')
-    told = (
-        f"two equal populations are called different in at most {comparison.level:.3g} of "
-        "all comparisons"
-    )
     page.add(
-        paragraph(f"All {len(comparison.findings)} tests are corrected together: {told}.", "note")
+        paragraph(
+            f"All {len(comparison.findings)} tests are corrected together: two equal populations "
+            f"are called different in at most {comparison.level:.3g} of all comparisons.",
+            "note",
+        )
     )
     page.pictures(_compared(comparison), "wide")
-    page.add(
-        "<details><summary>All tests</summary><pre "
-        f"tabindex=0>{text(rest.strip(), 100_000)}</pre></details>"
-    )
+    tests = f"<pre tabindex=0>{text(rest.strip(), 100_000)}</pre>"
+    page.add(f"<details><summary>All tests</summary>{tests}</details>")
 
 
 def _compared(comparison: Comparison) -> list[Panel]:
@@ -319,22 +276,16 @@ def _compared(comparison: Comparison) -> list[Panel]:
     for group in comparison.groups[:MOST_COMPARED]:
         for row in comparison.boundaries:
             if row.group == group.label and None not in row.sides:
-                sides = ", ".join(
-                    f"{side.name} {each}"
-                    for side, each in zip(comparison.sides, row.sides, strict=True)
-                )
-                caption = row.phase + (f", {group.label}" if group.label else "") + f": {sides}"
+                pairs = zip(comparison.sides, row.sides, strict=True)
+                sides = ", ".join(f"{side.name} {boundary}" for side, boundary in pairs)
+                settings = f", {group.label}" if group.label else ""
+                caption = f"{row.phase}{settings}: {sides}"
                 figure = compared_transition(comparison, group, row)
                 panels.append(Panel(figure, caption, f"Both populations by rate: {caption}."))
     caption = "shares on both sides, with 95% intervals"
-    return [
-        *panels,
-        Panel(
-            compared_shares(comparison),
-            caption,
-            "Shares at full accuracy and circular, both sides.",
-        ),
-    ]
+    alt = "Shares at full accuracy and circular, both sides."
+    panels.append(Panel(compared_shares(comparison), caption, alt))
+    return panels
 
 
 def _add_kept(page: Page, sweep: Sweep) -> None:
@@ -344,42 +295,33 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     if not sweep.path.is_dir() or sweep.description is None:
         return
     directory = SweepDirectory(sweep.path)
-    kept, runs = directory.kept(), sweep.table
+    ids, runs = directory.kept(), sweep.table
     retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
     page.heading(3, "Networks of these runs")
-    there = runs[runs["run_id"].isin(kept)] if kept and "run_id" in runs else runs.iloc[:0]
-    if not there.empty:
-        verdicts = dict(zip(sweep.population["run_id"], sweep.population["_verdict"], strict=True))
-        there = there.assign(verdict=there["run_id"].map(verdicts))
-    if there.empty:
+    kept = runs[runs["run_id"].isin(ids)] if ids and "run_id" in runs else runs.iloc[:0]
+    if kept.empty:
         page.add(paragraph("The weights of these runs were not kept. To retrain a run:"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
         return
-    page.add(
-        paragraph(
-            f"The weights of {len(there):,} of these runs were kept. A report on one, and any "
-            "other run again:"
-        )
-    )
-    example = directory.networks / f"{there['run_id'].iloc[0]}.safetensors"
-    page.add(
-        f"<pre tabindex=0>{text(f'algophase report {example} -o network.html')}\n{text(retrain)}</pre>"
-    )
-    columns = [
-        name for name in ("index", "run_id", "attention_rate", "width", "verdict") if name in there
-    ]
-    columns = [name for name in columns if name != "width" or there[name].nunique() > 1]
-    shown = there[columns].head(MOST_KEPT).itertuples(index=False)
-    rows = [
-        [value_text(name, value) for name, value in zip(columns, row, strict=True)] for row in shown
-    ]
+    verdicts = dict(zip(sweep.population["run_id"], sweep.population["_verdict"], strict=True))
+    kept = kept.assign(verdict=kept["run_id"].map(verdicts))
+    count = f"The weights of {len(kept):,} of these runs were kept"
+    page.add(paragraph(f"{count}. A report on one, and any other run again:"))
+    example = directory.networks / f"{kept['run_id'].iloc[0]}.safetensors"
+    report = f"algophase report {example} -o network.html"
+    page.add(f"<pre tabindex=0>{text(report)}\n{text(retrain)}</pre>")
+    columns = [name for name in KEPT_COLUMNS if name in kept]
+    if "width" in columns and kept["width"].nunique() <= 1:
+        columns.remove("width")
+    rows = []
+    for row in kept[columns].head(MOST_KEPT).itertuples(index=False):
+        named_values = zip(columns, row, strict=True)
+        rows.append([value_text(name, value) for name, value in named_values])
     head = ["run" if name == "run_id" else label(name) for name in columns]
-    numbers = tuple(
-        place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width")
-    )
+    numbers = tuple(columns.index(name) for name in columns if name not in ("run_id", "verdict"))
     page.add(Table(head, rows, numbers).html("Runs whose networks were kept"))
-    if len(there) > MOST_KEPT:
-        page.add(paragraph(f"{len(there) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
+    if len(kept) > MOST_KEPT:
+        page.add(paragraph(f"{len(kept) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:
@@ -389,11 +331,10 @@ def _add_origin(page: Page, sweep: Sweep) -> None:
     page.heading(3, "Where the runs come from")
     page.add(listed(describe_origin(sittings)))
     columns = [name for name in ORIGIN if any(record.get(name) is not None for record in sittings)]
-    rows = [[_told(record.get(name)) for name in columns] for record in sittings[:MOST_SITTINGS]]
+    rows = []
+    for record in sittings[:MOST_SITTINGS]:
+        values = [record.get(name) for name in columns]
+        rows.append(["" if value is None else str(value) for value in values])
     numbers = [column for column, name in enumerate(columns) if name == "runs"]
     table = Table(columns, rows, numbers).html("Sittings")
     page.add(f"<details><summary>All sittings</summary>{table}</details>")
-
-
-def _told(value: object) -> str:
-    return "" if value is None else str(value)
