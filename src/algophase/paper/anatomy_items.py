@@ -87,37 +87,37 @@ OTHERS["model-beta anatomy"] = _open_model_beta
 
 
 def open_model_beta(sources: Sources) -> Opened:
-    opened: Opened = find_population(sources, "model-beta anatomy")
-    return opened
+    beta: Opened = find_population(sources, "model-beta anatomy")
+    return beta
 
 
 # --- appendix L.2: matching circles
 
 
 def matching_circles(sources: Sources) -> Product:
-    opened = open_model_beta(sources)
-    p, pairs = opened.modulus, opened.matches
+    beta = open_model_beta(sources)
+    p, pairs = beta.modulus, beta.matches
     columns = ("frequency", "gap", "embedding: components", "variance", "roundness")
     rows = []
     for read, written in pairs:
         frequency = read.frequency
         rows.append((str(frequency), str(gap(p, frequency)), *_cells(read), *_cells(written)))
     table = Table((*columns, "unembedding: components", "variance", "roundness"), tuple(rows))
-    figure = _draw_matching(pairs[:SHOWN], opened.exhibit.components, opened.unembedding, p)
-    return Product(opened.exhibit.source, {"": figure}, {"": table})
+    figure = _draw_matching(pairs[:SHOWN], beta.exhibit.components, beta.unembedding, p)
+    return Product(beta.exhibit.source, {"": figure}, {"": table})
 
 
 @quantity
-def circles_match(opened: Opened) -> Measurement:
+def circles_match(beta: Opened) -> Measurement:
     """Whether every circle of the unembedding has one of the same gap in the embedding."""
-    p, pairs = opened.modulus, opened.matches
-    written = {circle.frequency for circle in opened.written}
-    rest = [circle.frequency for circle in opened.exhibit.circles]
+    p, pairs = beta.modulus, beta.matches
+    written = {circle.frequency for circle in beta.written}
+    rest = [circle.frequency for circle in beta.exhibit.circles]
     rest = [frequency for frequency in rest if frequency not in written]
-    others = ""
+    unmatched = ""
     if rest:
         doubled = [k for k in rest if set(accompanied_frequencies(p, k)) & written]
-        others = (
+        unmatched = (
             f"; {len(rest)} more in the embedding (frequencies {listed(rest)}), "
             f"{len(doubled)} of them of twice a matched one's"
         )
@@ -127,7 +127,7 @@ def circles_match(opened: Opened) -> Measurement:
         matches=len(pairs),
         written=len(written),
         gaps=gaps,
-        others=others,
+        others=unmatched,
     )
 
 
@@ -140,13 +140,13 @@ def _cells(circle: Circle) -> tuple[str, str, str]:
 
 
 @quantity
-def explained_by_even_rounds(opened: Opened) -> float:
+def explained_by_even_rounds(beta: Opened) -> float:
     """How much of the points of each circle, at least, is one round at its frequency: (cos w a,
     sin w a), turned and scaled.
     """
     explained = []
-    for read, written in opened.matches:
-        sides = (read, opened.exhibit.components), (written, opened.unembedding)
+    for read, written in beta.matches:
+        sides = (read, beta.exhibit.components), (written, beta.unembedding)
         for circle, side in sides:
             points = points_in_plane(side, circle)[0]
             wave, _ = _even_round(points, circle.frequency)
@@ -225,26 +225,26 @@ def _draw_matching(
 
 
 def aligned_weights(sources: Sources) -> Product:
-    opened = open_model_beta(sources)
-    return Product(opened.exhibit.source, {"": _draw_domino(opened.anatomy)})
+    beta = open_model_beta(sources)
+    return Product(beta.exhibit.source, {"": _draw_domino(beta.anatomy)})
 
 
 @quantity
-def second_relu(opened: Opened, number: str) -> float:
+def second_relu(beta: Opened, number: str) -> float:
     """A number of the network with its second ReLU or without: accuracy_without, cross_entropy
     or cross_entropy_without.
     """
-    idle = opened.anatomy.second_relu
+    idle = beta.anatomy.second_relu
     if idle is None:
-        source = opened.exhibit.source
+        source = beta.exhibit.source
         raise InputError(f"{source} has no second ReLU; choose a model beta or gamma")
     value: float = getattr(idle, number)
     return value
 
 
 @quantity
-def positive_inputs_of_second_relu(opened: Opened) -> float:
-    _, cache = opened.network.run_with_cache()
+def positive_inputs_of_second_relu(beta: Opened) -> float:
+    _, cache = beta.network.run_with_cache()
     return (cache["l2.hook_pre"] > 0).double().mean().item()
 
 
@@ -255,31 +255,31 @@ def _pair_strengths(aligned: Tensor) -> Tensor:
 
 
 @quantity
-def units_of_one_pair(opened: Opened, weights: str) -> Measurement:
+def units_of_one_pair(beta: Opened, weights: str) -> Measurement:
     """Whether most of the units with any significant weight have them in one pair of components:
     of aligned W_1 or W_2.
     """
-    anatomy = opened.anatomy
+    anatomy = beta.anatomy
     aligned = anatomy.aligned_w1 if weights == "W_1" else anatomy.aligned_w2.T
     significant = exceeds(_pair_strengths(aligned), SIGNIFICANT)  # (units, pairs)
     pairs = significant.sum(dim=1)
     used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
-    circles = {circle.components: circle.frequency for circle in opened.exhibit.circles}
+    circles = {circle.components: circle.frequency for circle in beta.exhibit.circles}
     return measured(
         2 * alone > used,
         used=used,
         alone=alone,
         at_other_lines=_at_other_lines(aligned),
-        with_company=_read_with_company(significant, circles, opened.modulus),
+        with_company=_read_with_company(significant, circles, beta.modulus),
     )
 
 
 @quantity
-def units_of_one_pizza(opened: Opened) -> list[float]:
+def units_of_one_pizza(beta: Opened) -> list[float]:
     """Units that read one pizza alone, of those that read any; and that write to the one they
     read.
     """
-    return [opened.anatomy.exclusive_share, opened.anatomy.same_pizza_share]
+    return [beta.anatomy.exclusive_share, beta.anatomy.same_pizza_share]
 
 
 def _at_other_lines(weights: Tensor) -> str:

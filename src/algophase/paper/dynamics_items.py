@@ -87,12 +87,12 @@ def _counts(values: "pandas.Series[str]") -> str:
     return ", ".join(f"{count} {name}" for name, count in values.value_counts().items())
 
 
-def _quartiles(values: "pandas.Series[float]", form: str, shown: str, otherwise: str) -> str:
+def _quartiles(values: "pandas.Series[float]", form: str, template: str, otherwise: str) -> str:
     """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and
     {2}.
     """
     return (
-        shown.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75)))
+        template.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75)))
         if len(values)
         else otherwise
     )

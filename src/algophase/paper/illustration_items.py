@@ -340,9 +340,9 @@ OTHERS["non-circular network"] = _non_circular
 def table_1(sources: Sources) -> Product:
     by_hand, trained, used = [], [], ["networks made by hand"]
     for algorithm in TABLE_1:
-        first, *others = find_population(sources, f"{algorithm} networks")
+        first, *trained_rows = find_population(sources, f"{algorithm} networks")
         by_hand.append((algorithm, *first.cells()))
-        for row in others:
+        for row in trained_rows:
             used.append(row.what)
             trained.append((algorithm, *row.cells()))
     rows = [*by_hand, *trained]
@@ -370,8 +370,8 @@ def circularities_of_rows(rows: list[_Row]) -> Measurement:
 
 @quantity
 def symmetries_of_rows(rows: list[_Row]) -> Measurement:
-    shown = ", ".join(row.symmetry for row in rows)
-    return measured([row.symmetric for row in rows], sample=len(rows), symmetries=shown)
+    symmetries = ", ".join(row.symmetry for row in rows)
+    return measured([row.symmetric for row in rows], sample=len(rows), symmetries=symmetries)
 
 
 @quantity

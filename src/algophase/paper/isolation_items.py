@@ -40,8 +40,8 @@ def _pairs(network: Exhibit, pizzas: list[CircleEvidence]) -> list[Pair]:
 def _shown_of_pizza(network: Exhibit) -> list[CircleEvidence]:
     """The largest pizzas and the circle that accompanies the last of them."""
     pizzas = _largest_pizzas(network)
-    shown = [*pizzas, *(companion for _, companion in _pairs(network, pizzas[-1:]))]
-    return shown or list(network.evidence[:MOST_SHOWN])
+    circles = [*pizzas, *(companion for _, companion in _pairs(network, pizzas[-1:]))]
+    return circles or list(network.evidence[:MOST_SHOWN])
 
 
 def pizza_isolated(sources: Sources) -> Product:
@@ -70,10 +70,12 @@ def differences_lost(network: Exhibit) -> Measurement:
 def third_is_accompanied(network: Exhibit) -> Measurement:
     pizzas = _largest_pizzas(network)
     pairs = _pairs(network, pizzas[-1:])
-    shown = "none"
+    companion_words = "none"
     for _, companion in pairs:
-        shown = f"frequency {companion.circle.frequency} accompanies {companion.accompanies}"
-    return measured(len(pizzas) == 3 and bool(pairs), companion=shown)
+        companion_words = (
+            f"frequency {companion.circle.frequency} accompanies {companion.accompanies}"
+        )
+    return measured(len(pizzas) == 3 and bool(pairs), companion=companion_words)
 
 
 @quantity
@@ -90,8 +92,8 @@ def longer_is_better(network: Exhibit, short: float, long: float) -> Measurement
         of_long = right[exceeds(length, long)].mean().item()
         accuracies.append((of_short, of_long))
     longer_better = all(falls_short(of_short, of_long) for of_short, of_long in accuracies)
-    shown = ", ".join(f"{of_short:.1%} and {of_long:.1%}" for of_short, of_long in accuracies)
-    return measured(bool(accuracies) and longer_better, accuracies=shown or "no Pizza")
+    in_words = ", ".join(f"{of_short:.1%} and {of_long:.1%}" for of_short, of_long in accuracies)
+    return measured(bool(accuracies) and longer_better, accuracies=in_words or "no Pizza")
 
 
 def _best_accuracies(network: Exhibit, circles: list[CircleEvidence], axis: int) -> list[float]:
@@ -154,14 +156,14 @@ def _relative_spread(network: Exhibit, item: CircleEvidence) -> float:
 @quantity
 def relative_spreads(network: Exhibit) -> Measurement:
     """Of each Clock shown, how much its accuracy alone varies with a - b; others in words."""
-    spreads, others = [], []
+    spreads, other_roles = [], []
     for item in network.evidence[:MOST_SHOWN]:
         spread = _relative_spread(network, item)
         if item.role == "Clock":
             spreads.append(spread)
         else:
-            others.append(f"k = {item.circle.frequency} ({item.role}): {spread:.2f}")
-    in_words = f" ({'; '.join(others)})" if others else ""
+            other_roles.append(f"k = {item.circle.frequency} ({item.role}): {spread:.2f}")
+    in_words = f" ({'; '.join(other_roles)})" if other_roles else ""
     return measured(spreads, others=in_words)
 
 
@@ -356,8 +358,8 @@ def _companions(network: Exhibit) -> list[CircleEvidence]:
 
 def side_isolated(sources: Sources) -> Product:
     network = sources.network("model-a")
-    shown = _companions(network)[:MOST_SHOWN] or network.evidence[:MOST_SHOWN]
-    return Product(source_of(network), {"": draw_isolated(network, shown)})
+    circles = _companions(network)[:MOST_SHOWN] or network.evidence[:MOST_SHOWN]
+    return Product(source_of(network), {"": draw_isolated(network, circles)})
 
 
 @quantity

@@ -137,12 +137,12 @@ def _measurement(result: Any, members: Any) -> Measurement | None:
     """What a quantity returned, completed."""
     if result is None:
         return None
-    made = result if isinstance(result, Measurement) else measured(result)
-    if isinstance(made.value, list | tuple):
-        made = replace(made, value=Spread(made.value))
-    if made.comparable is None:
-        made = replace(made, comparable=getattr(members, "published", True))
-    return made
+    measurement = result if isinstance(result, Measurement) else measured(result)
+    if isinstance(measurement.value, list | tuple):
+        measurement = replace(measurement, value=Spread(measurement.value))
+    if measurement.comparable is None:
+        measurement = replace(measurement, comparable=getattr(members, "published", True))
+    return measurement
 
 
 def measure_optional(

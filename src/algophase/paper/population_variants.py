@@ -105,8 +105,8 @@ def _distance(models: Models, pair: Sequence[str]) -> tuple[float, float] | None
 
 
 def _in_words(pair: Sequence[str], distance: tuple[float, float] | None) -> str:
-    shown = "-" if distance is None else f"{distance[0]:.2f}"
-    return f"{WORD[pair[0]]} to {WORD[pair[1]]} {shown}"
+    value = "-" if distance is None else f"{distance[0]:.2f}"
+    return f"{WORD[pair[0]]} to {WORD[pair[1]]} {value}"
 
 
 def _sample(models: Models, *names: str) -> int:
@@ -131,13 +131,14 @@ def closer_models(models: Models, near: Sequence[str], far: Sequence[Sequence[st
     names = {name for pair in (near, *far) for name in pair}
     sample = _sample(models, *names)
     close = _distance(models, near)
-    others = [_distance(models, pair) for pair in far]
-    if close is None or None in others:
+    distances = [_distance(models, pair) for pair in far]
+    far_apart = [distance[0] for distance in distances if distance is not None]
+    if close is None or len(far_apart) < len(far):
         return measured(None, sample=sample, distances="no runs")
-    is_close = all(falls_short(close[0], other[0] / 2) for other in others if other is not None)
-    shown = f"{_in_words(near, close)} (p = {close[1]:.2g}), "
-    shown += ", ".join(map(_in_words, far, others))
-    return measured(is_close, sample=sample, distances=shown)
+    is_close = all(falls_short(close[0], distance / 2) for distance in far_apart)
+    in_words = f"{_in_words(near, close)} (p = {close[1]:.2g}), "
+    in_words += ", ".join(map(_in_words, far, distances))
+    return measured(is_close, sample=sample, distances=in_words)
 
 
 @quantity
@@ -145,11 +146,11 @@ def difference_of_medians(models: Models, column: str, first: str, second: str) 
     """The first model's less the second's, over accurate runs."""
     values = [models[name].accurate.values(column) for name in (first, second)]
     difference = bootstrap_difference(*values)
-    shown = "no runs"
+    in_words = "no runs"
     if difference is not None and difference.interval is not None:
         low, high = difference.interval
-        shown = f"{difference.value:+.4f} [{low:+.4f}, {high:+.4f}]"
-    return measured(difference, sample=_sample(models, first, second), difference=shown)
+        in_words = f"{difference.value:+.4f} [{low:+.4f}, {high:+.4f}]"
+    return measured(difference, sample=_sample(models, first, second), difference=in_words)
 
 
 @quantity
@@ -207,10 +208,10 @@ def shift_of_boundary(populations: tuple[Phases, Phases], metric: str) -> Measur
     changed, main = (population.transitions[metric].boundary for population in populations)
     moved = shift(changed, main)
     sample = len(populations[0].runs)
-    shown = str(moved or "no boundary")
+    in_words = str(moved or "no boundary")
     if not sample:
-        return measured(None, sample=0, shift=shown)
-    return measured(False if moved is None else moved, sample=sample, shift=shown)
+        return measured(None, sample=0, shift=in_words)
+    return measured(False if moved is None else moved, sample=sample, shift=in_words)
 
 
 def _released_variant(sources: Sources, space: str) -> tuple[Sources, str]:
@@ -250,5 +251,5 @@ def medians_by_rate(runs: tuple[Runs, Runs], metric: str, similar: float) -> Mea
         return measured(None, sample=0, largest="no runs")
     start, largest = max(differences, key=lambda item: abs(item[1].value))
     are_similar = all_of([decided(moved, -similar, similar) for _, moved in differences])
-    shown = f"{largest} at rates {start:.1f} to {start + 1 / FIFTHS:.1f}"
-    return measured(are_similar, sample=len(runs[0]), largest=shown)
+    in_words = f"{largest} at rates {start:.1f} to {start + 1 / FIFTHS:.1f}"
+    return measured(are_similar, sample=len(runs[0]), largest=in_words)

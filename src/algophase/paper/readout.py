@@ -42,13 +42,13 @@ def printed_coefficients() -> Tensor:
 
 
 def readout(sources: Sources) -> Product:
-    opened = open_model_beta(sources)
-    return Product(opened.exhibit.source, {"": _draw_readout(_first(opened))})
+    beta = open_model_beta(sources)
+    return Product(beta.exhibit.source, {"": _draw_readout(_first(beta))})
 
 
-def _first(opened: Opened) -> Readout:
+def _first(beta: Opened) -> Readout:
     """The readout that the paper shows: the first dimension of the first pizza."""
-    return opened.anatomy.pizzas[0].readouts[0]
+    return beta.anatomy.pizzas[0].readouts[0]
 
 
 def _formula(wave: Readout) -> str:
@@ -68,52 +68,52 @@ def _explained(values: Tensor, formula: Tensor) -> float:
 
 
 @quantity
-def columns_of_first_pizza(opened: Opened) -> int:
-    return len(opened.anatomy.pizzas[0].rows)
+def columns_of_first_pizza(beta: Opened) -> int:
+    return len(beta.anatomy.pizzas[0].rows)
 
 
 @quantity
-def amplitude_of_readout(opened: Opened) -> float:
-    return _first(opened).amplitude
+def amplitude_of_readout(beta: Opened) -> float:
+    return _first(beta).amplitude
 
 
 @quantity
-def phase_of_readout(opened: Opened) -> float:
-    return _first(opened).phase
+def phase_of_readout(beta: Opened) -> float:
+    return _first(beta).phase
 
 
 @quantity
-def readout_as_wave(opened: Opened) -> Measurement:
+def readout_as_wave(beta: Opened) -> Measurement:
     """Of the readout, the share of the variance that its best A cos(2t + phi) explains."""
-    wave = _first(opened)
+    wave = _first(beta)
     return measured(wave.variance_explained, formula=_formula(wave))
 
 
 @quantity
-def readout_as_printed_wave(opened: Opened) -> Measurement | None:
+def readout_as_printed_wave(beta: Opened) -> Measurement | None:
     """The same of the paper's formula; of the paper's network alone."""
-    if not opened.published:
+    if not beta.published:
         return None
-    wave = _first(opened)
+    wave = _first(beta)
     formula = _paper_curve(wave.angles)
     deviation = (wave.values - formula).abs().max().item()
     return measured(_explained(wave.values, formula), deviation=deviation)
 
 
 @quantity
-def even_part_of_readout(opened: Opened) -> float:
+def even_part_of_readout(beta: Opened) -> float:
     """An absolute value is even; a ReLU is not, but a sum of them may be: f(cos t, sin t) =
     f(-cos t, -sin t).
     """
-    values = _first(opened).values
+    values = _first(beta).values
     even = (values + values.roll(READOUT_POINTS // 2)) / 2
     return (even.var(correction=0) / values.var(correction=0)).item()
 
 
 @quantity
-def every_readout_as_wave(opened: Opened) -> Measurement:
+def every_readout_as_wave(beta: Opened) -> Measurement:
     """Both unembedding dimensions of every pizza, not the first one's first alone."""
-    pizzas = opened.anatomy.pizzas
+    pizzas = beta.anatomy.pizzas
     readouts = [wave for pizza in pizzas for wave in pizza.readouts]
     amplitudes = [wave.amplitude for wave in readouts]
     return measured(
@@ -125,25 +125,25 @@ def every_readout_as_wave(opened: Opened) -> Measurement:
     )
 
 
-def _hidden_rows(opened: Opened) -> tuple[list[int], Tensor, Tensor]:
+def _hidden_rows(beta: Opened) -> tuple[list[int], Tensor, Tensor]:
     """Of the first pizza: its hidden units, how they read the circle's plane (rows, 2), and
     their biases (rows, 1).
     """
-    pizza = opened.anatomy.pizzas[0]
+    pizza = beta.anatomy.pizzas[0]
     rows = list(pizza.rows)
     columns = [component - 1 for component in pizza.embedding_components[:2]]
-    reading = opened.anatomy.aligned_w1[rows][:, columns].double()
-    bias = opened.network.l1.bias[rows].detach().double()[:, None]
+    reading = beta.anatomy.aligned_w1[rows][:, columns].double()
+    bias = beta.network.l1.bias[rows].detach().double()[:, None]
     return rows, reading, bias
 
 
 @quantity
-def entries_as_absolute_values(opened: Opened) -> Measurement:
+def entries_as_absolute_values(beta: Opened) -> Measurement:
     """Each entry ReLU(u x + v y + bias) of the first pizza against |u x + v y|, scale and offset
     fitted, on the unit circle.
     """
-    rows, reading, bias = _hidden_rows(opened)
-    angles = _first(opened).angles.double()
+    rows, reading, bias = _hidden_rows(beta)
+    angles = _first(beta).angles.double()
     inputs = reading @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
     entries = torch.relu(inputs + bias)
     correlations = [
@@ -158,16 +158,16 @@ def entries_as_absolute_values(opened: Opened) -> Measurement:
     )
 
 
-def _fit_pairs(opened: Opened) -> tuple[float, float]:
+def _fit_pairs(beta: Opened) -> tuple[float, float]:
     """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b)
     + phase): the share explained, and C.
     """
-    p, pizza = opened.modulus, opened.anatomy.pizzas[0]
-    circles = opened.exhibit.circles
+    p, pizza = beta.modulus, beta.anatomy.pizzas[0]
+    circles = beta.exhibit.circles
     circle = next(circle for circle in circles if circle.frequency == pizza.frequency)
-    first, second = points_in_plane(opened.exhibit.components, circle)[[0, -1]].double()
-    rows, reading, bias = _hidden_rows(opened)
-    writing = opened.anatomy.aligned_w2[pizza.unembedding_components[0] - 1, rows].double()
+    first, second = points_in_plane(beta.exhibit.components, circle)[[0, -1]].double()
+    rows, reading, bias = _hidden_rows(beta)
+    writing = beta.anatomy.aligned_w2[pizza.unembedding_components[0] - 1, rows].double()
     hidden = torch.relu((first[:, None] + second) @ reading.T + bias[:, 0])
     values = (hidden @ writing).flatten()  # (p * p,)
     # |cos| cos(w(a + b) - w c) at two labels c spans every phase.
@@ -182,19 +182,19 @@ def _fit_pairs(opened: Opened) -> tuple[float, float]:
 
 
 @quantity
-def readout_of_pairs(opened: Opened) -> float:
-    return _fit_pairs(opened)[0]
+def readout_of_pairs(beta: Opened) -> float:
+    return _fit_pairs(beta)[0]
 
 
 @quantity
-def amplitude_of_readout_of_pairs(opened: Opened) -> float:
-    return _fit_pairs(opened)[1]
+def amplitude_of_readout_of_pairs(beta: Opened) -> float:
+    return _fit_pairs(beta)[1]
 
 
 @quantity
-def factor_of_sum_of_cosines(opened: Opened) -> float:
+def factor_of_sum_of_cosines(beta: Opened) -> float:
     """cos w a + cos w b over cos(w(a - b)/2) cos(w(a + b)/2), by least squares."""
-    p = opened.modulus
+    p = beta.modulus
     numbers = torch.arange(p)
     total = cos_turn(numbers[:, None], p) + cos_turn(numbers, p)
     difference = cos_turn(numbers[:, None] - numbers, 2 * p)
@@ -219,25 +219,25 @@ def printed_readout(_: None) -> Measurement:
 # --- the printed lists against the network's aligned weights, of the paper's network alone
 
 
-def _same_columns(opened: Opened) -> bool:
-    return len(opened.anatomy.pizzas[0].rows) == len(printed_coefficients())
+def _same_columns(beta: Opened) -> bool:
+    return len(beta.anatomy.pizzas[0].rows) == len(printed_coefficients())
 
 
 @quantity
-def other_columns(opened: Opened) -> Measurement | None:
+def other_columns(beta: Opened) -> Measurement | None:
     """Only where the network has another number of columns than the paper printed."""
-    if not opened.published or _same_columns(opened):
+    if not beta.published or _same_columns(beta):
         return None
-    return measured(False, columns=len(opened.anatomy.pizzas[0].rows))
+    return measured(False, columns=len(beta.anatomy.pizzas[0].rows))
 
 
 @quantity
-def printed_biases(opened: Opened) -> Measurement | None:
-    if not opened.published or not _same_columns(opened):
+def printed_biases(beta: Opened) -> Measurement | None:
+    if not beta.published or not _same_columns(beta):
         return None
     printed = printed_coefficients()[:, 2]
-    rows = list(opened.anatomy.pizzas[0].rows)
-    equal = int(((opened.network.l1.bias[rows] - printed).abs() <= HALF_DIGIT).sum())
+    rows = list(beta.anatomy.pizzas[0].rows)
+    equal = int(((beta.network.l1.bias[rows] - printed).abs() <= HALF_DIGIT).sum())
     return measured(equal == len(printed), equal=equal)
 
 
@@ -263,13 +263,13 @@ def _compare_column(
 
 
 @quantity
-def printed_weights(opened: Opened) -> Measurement | None:
+def printed_weights(beta: Opened) -> Measurement | None:
     """Coefficients (x, y) and readout weights, up to the signs of components."""
-    if not opened.published or not _same_columns(opened):
+    if not beta.published or not _same_columns(beta):
         return None
-    printed, anatomy = printed_coefficients(), opened.anatomy
+    printed, anatomy = printed_coefficients(), beta.anatomy
     rows = list(anatomy.pizzas[0].rows)
-    embedding, unembedding = opened.exhibit.components, opened.unembedding
+    embedding, unembedding = beta.exhibit.components, beta.unembedding
     columns = (
         _compare_column(printed[:, 0], anatomy.aligned_w1[rows, 0], embedding, 0),
         _compare_column(printed[:, 1], anatomy.aligned_w1[rows, 1], embedding, 1),

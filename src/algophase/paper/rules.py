@@ -157,14 +157,14 @@ def all_equal(_: Entry, measurement: "Measurement") -> Judgment:
 def same_circle(claim: Entry, measurement: "Measurement") -> Judgment:
     """The printed frequency k, or p - k: the same circle, walked the other way."""
     frequency, modulus = measurement.value, measurement.words["modulus"]
-    said = "" if measurement.comparable else OTHER_NETWORK
+    wording = "" if measurement.comparable else OTHER_NETWORK
     agrees = claim.agrees(frequency)
     if not agrees and claim.agrees(modulus - frequency):
         agrees = True
-        said = f"{claim.published} = {modulus} - {frequency}: the same circle"
+        wording = f"{claim.published} = {modulus} - {frequency}: the same circle"
     if not measurement.comparable:
-        return "not tested", said
-    return ("reproduced" if agrees else "differs"), said
+        return "not tested", wording
+    return ("reproduced" if agrees else "differs"), wording
 
 
 @_rule
@@ -256,11 +256,11 @@ def approximates(claim: Entry, measurement: "Measurement") -> Judgment:
 def share_above(claim: Entry, measurement: "Measurement") -> Judgment:
     """The interval of a share lies above the line; below it is not supported, else undecided."""
     line = limit_of(claim)
-    said = (
+    wording = (
         f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: "
         f"it holds {line:.0%})"
     )
-    return _VERDICTS[decided(estimated(measurement.value), low=line)], said
+    return _VERDICTS[decided(estimated(measurement.value), low=line)], wording
 
 
 @_rule
@@ -273,14 +273,14 @@ def share_below(claim: Entry, measurement: "Measurement") -> Judgment:
 def at_least_one(_: Entry, measurement: "Measurement") -> Judgment:
     """There is at least one; that there is none among few says little."""
     share = measurement.value
-    said = "rule: there is at least one"
+    wording = "rule: there is at least one"
     if share.count:
-        return "supported", said
-    said += (
+        return "supported", wording
+    wording += (
         f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: "
         f"it holds {RARE:.0%})"
     )
-    return _VERDICTS[decided(estimated(share), low=RARE)], said
+    return _VERDICTS[decided(estimated(share), low=RARE)], wording
 
 
 @_rule
@@ -313,8 +313,8 @@ def transition(_: Entry, measurement: "Measurement") -> Judgment:
 @_rule
 def clear_transition(_: Entry, measurement: "Measurement") -> Judgment:
     """It also dominates below the boundary, and its opposite above."""
-    said = f"{TRANSITION_RULE}, and so do the shares below and above the boundary"
-    return _VERDICTS[measurement.value.observed(clear=True)], said
+    wording = f"{TRANSITION_RULE}, and so do the shares below and above the boundary"
+    return _VERDICTS[measurement.value.observed(clear=True)], wording
 
 
 @_rule
@@ -328,13 +328,13 @@ def printed_share(claim: Entry, measurement: "Measurement") -> Judgment:
         return "not tested", f"there is no run of {measurement.words['space']} with a circularity"
     low, high = share.interval
     where = "inside" if low <= (claim.value or 0.0) <= high else "outside"
-    said = (
+    wording = (
         "rule: the 95% interval of the difference from the published share, itself of "
         f"{theirs.total:,} runs, holds 0, and nothing beyond {100 * PRECISE:g} points (undecided: "
         f"it holds both): {points(difference)} (taken as exact, it lies {where} our interval); of "
         "all trained networks, accurate or not"
     )
     if not difference.holds(0.0):
-        return "differs", said
+        return "differs", wording
     furthest = max(map(abs, difference.interval))
-    return ("reproduced" if stays_within(furthest, PRECISE) else "undecided"), said
+    return ("reproduced" if stays_within(furthest, PRECISE) else "undecided"), wording

@@ -87,11 +87,11 @@ def widths_of_linear_models(sources: Sources) -> Measurement:
         name = role.removeprefix("model-")
         widths.append(f"{name} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
     released = sources.released is not None
-    shown = "; ".join(widths)
+    in_words = "; ".join(widths)
     return measured(
-        shown if released else None,
+        in_words if released else None,
         sample=len(widths),
-        widths=shown if released else shown or "-",
+        widths=in_words if released else in_words or "-",
         of_each=", of 128 each" if released else "",
     )
 
@@ -184,9 +184,9 @@ def _span(boundary: Boundary) -> str:
     if curve is None:
         return "no curve"
     probability = curve.probability
-    inside = curve.rates[(probability < 0.9) & (probability > 0.1)]
+    falling = curve.rates[(probability < 0.9) & (probability > 0.1)]
     open_ended = probability.max() < 0.9 or probability.min() > 0.1
-    span = float(inside.max() - inside.min()) if len(inside) else 0.0
+    span = float(falling.max() - falling.min()) if len(falling) else 0.0
     return f"more than {span:.2f}" if open_ended else f"{span:.2f}"
 
 

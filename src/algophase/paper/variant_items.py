@@ -204,6 +204,6 @@ def row_of_difference(_: None, difference: int, step: int, modulus: int) -> int:
 
 def separate_pizza(sources: Sources) -> Product:
     network = sources.network("separate-pizza")
-    shown = _shown_pizzas(network)
-    notes = [f"pattern shifted to row {_expected_row(network, item):.1f}" for item in shown]
-    return Product(source_of(network), {"": draw_isolated(network, shown, notes)})
+    circles = _shown_pizzas(network)
+    notes = [f"pattern shifted to row {_expected_row(network, item):.1f}" for item in circles]
+    return Product(source_of(network), {"": draw_isolated(network, circles, notes)})
