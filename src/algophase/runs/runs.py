@@ -73,7 +73,7 @@ def _numeric() -> list[str]:
         "diverged_at",
         "parameter_norm",
         ACCURACIES[0],
-        *(each.name for each in metrics()),
+        *(metric.name for metric in metrics()),
     ]
 
 
@@ -254,8 +254,8 @@ class Runs:
     @property
     def circular_share(self) -> Share:
         """Among all trained networks, of any accuracy: the share that the paper prints."""
-        known = self.frame[CIRCULARITY].dropna()
-        return Share(int(reaches(known, Thresholds().circularity).sum()), len(known))
+        defined = self.frame[CIRCULARITY].dropna()
+        return Share(int(reaches(defined, Thresholds().circularity).sum()), len(defined))
 
     @property
     def circular_share_of_accurate(self) -> Share:
@@ -308,15 +308,13 @@ class Runs:
         keys = [key for key in keys if 1 < self.frame[key].astype(str).nunique() <= 2 * MOST_GROUPS]
         if not keys:
             return [self]
-        found = []
-        for values, frame in self.frame.groupby(
-            [self.frame[key].astype(str) for key in keys], sort=True
-        ):
-            label = ", ".join(
-                f"{key.replace('_', ' ')} {value}" for key, value in zip(keys, values, strict=True)
-            )
-            found.append(replace(self, frame=frame, rows=len(frame), left_out=(), label=label))
-        return sorted(found, key=lambda group: -len(group))
+        groups = []
+        columns = [self.frame[key].astype(str) for key in keys]
+        for values, frame in self.frame.groupby(columns, sort=True):
+            settings = zip(keys, values, strict=True)
+            label = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings)
+            groups.append(replace(self, frame=frame, rows=len(frame), left_out=(), label=label))
+        return sorted(groups, key=len, reverse=True)
 
     def require(self, columns: Sequence[str]) -> Self:
         """These runs, if their table has the columns."""
@@ -337,16 +335,14 @@ def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pa
     """What became of each run: its verdict; one without has diverged, or could not be analysed."""
     import pandas
 
-    instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(
-        diverged, "diverged"
-    )
+    instead = pandas.Series("not analysed", index=frame.index, dtype=object)
+    instead = instead.mask(diverged, "diverged")
     column = verdict_column(frame)
-    given = (
-        frame[column].astype(object)
-        if column in frame
-        else pandas.Series(None, index=frame.index, dtype=object)
-    )
-    return given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
+    if column not in frame:
+        return instead.astype(str)
+    verdicts = frame[column].astype(object)
+    has_verdict = verdicts.notna() & (verdicts.astype(str) != "")
+    return verdicts.where(has_verdict, instead).astype(str)
 
 
 def columns_in_words(table: "pandas.DataFrame") -> str:
@@ -380,13 +376,13 @@ def accurate(frame: "pandas.DataFrame") -> "pandas.DataFrame":
     return frame[frame["_accurate"]]
 
 
-def circular(frame: "pandas.DataFrame", wanted: bool = True) -> "pandas.DataFrame":
+def circular(frame: "pandas.DataFrame", is_circular: bool = True) -> "pandas.DataFrame":
     """Accurate runs whose embedding is circular, or is not; runs without a circularity are in
     neither.
     """
-    some = accurate(frame)
-    known = some[some[CIRCULARITY].notna()]
-    return known[reaches(known[CIRCULARITY], Thresholds().circularity) == wanted]
+    frame = accurate(frame)
+    frame = frame[frame[CIRCULARITY].notna()]
+    return frame[reaches(frame[CIRCULARITY], Thresholds().circularity) == is_circular]
 
 
 def has_circularity(frame: "pandas.DataFrame") -> bool:
@@ -409,8 +405,8 @@ def has_width(frame: "pandas.DataFrame") -> "pandas.Series[bool]":
 
 
 def values(frame: "pandas.DataFrame", name: str) -> Floats:
-    found: Floats = frame[name].dropna().to_numpy(float)
-    return found
+    defined: Floats = frame[name].dropna().to_numpy(float)
+    return defined
 
 
 def strata(frames: Sequence["pandas.DataFrame"]) -> list[int]:
@@ -423,8 +419,8 @@ def inside_phase(frame: "pandas.DataFrame", metric: str) -> "pandas.Series[bool]
     """Whether each run is on the Pizza's side of a metric: symmetricity above its line,
     irrelevance below.
     """
-    inside: pandas.Series[bool] = line(metric).inside(frame[metric])
-    return inside
+    in_phase: pandas.Series[bool] = line(metric).inside(frame[metric])
+    return in_phase
 
 
 def metric_boundary(
@@ -439,10 +435,11 @@ def metric_boundary(
     """The boundary of one metric's phase among runs that have a rate and this metric, and
     by_width a width.
     """
-    some = frame[frame["_rate"].notna() & frame[metric].notna()]
-    some = some[has_width(some)] if by_width else some
-    inside: Floats = inside_phase(some, metric).to_numpy(float)
-    widths = some["width"].to_numpy(float) if by_width else None
-    return phase_boundary(
-        some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed
-    )
+    frame = frame[frame["_rate"].notna() & frame[metric].notna()]
+    widths = None
+    if by_width:
+        frame = frame[has_width(frame)]
+        widths = frame["width"].to_numpy(float)
+    rates = frame["_rate"].to_numpy(float)
+    in_phase: Floats = inside_phase(frame, metric).to_numpy(float)
+    return phase_boundary(rates, in_phase, widths, width=width, resamples=resamples, seed=seed)

@@ -30,7 +30,7 @@ class WrongSoftware(InputError):
 
 @dataclass(frozen=True)
 class TaskRuns:
-    """The runs of one task with their places in the space, one mapping per ensemble."""
+    """The runs of one task with their indices in the space, one mapping per ensemble."""
 
     space: str
     ensembles: list[dict[RunSettings, int]]
@@ -39,7 +39,7 @@ class TaskRuns:
 
     @property
     def indices(self) -> list[int]:
-        return [index for places in self.ensembles for index in places.values()]
+        return [index for ensemble in self.ensembles for index in ensemble.values()]
 
     @property
     def work(self) -> float:
@@ -67,11 +67,11 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
     """The task. packed: a `TaskRuns`, opened only by the same versions of the software that packed
     it.
     """
-    begun = time.monotonic()
-    here = software()
-    if here != expected:
+    start = time.monotonic()
+    versions = software()
+    if versions != expected:
         raise WrongSoftware(
-            f"node {platform.node()} has {_listed(here)}; the driver has {_listed(expected)}: "
+            f"node {platform.node()} has {_listed(versions)}; the driver has {_listed(expected)}: "
             "install the same on all nodes"
         )
     shard: TaskRuns = pickle.loads(packed)
@@ -82,25 +82,26 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
             "CUDA there"
         )
     torch.set_num_threads(1)  # a task has one CPU
-    post, messages, made = Board.poster(board, number), list[tuple[int, str]](), list[Finished]()
+    post = Board.poster(board, number)
+    messages, finished = list[tuple[int, str]](), list[Finished]()
+    count = len(shard.ensembles)
     with listening(lambda level, text: messages.append((level, text))):
-        for place, places in enumerate(shard.ensembles):
-            post(place / len(shard.ensembles))
-            watch, groups = (
-                _watching(post, place, len(shard.ensembles)),
-                shard.options.plan(list(places)),
+        for done, indices in enumerate(shard.ensembles):
+            post(done / count)
+            watch = _watching(post, done, count)
+            groups = shard.options.plan(list(indices))
+            finished += finish(
+                shard.space, groups, indices, shard.options, progress=watch, check_gradients=True
             )
-            made += finish(
-                shard.space, groups, places, shard.options, progress=watch, check_gradients=True
-            )
-    return TaskResult(
-        _joined(made, shard.keep_weights), device_name(device), messages, time.monotonic() - begun
-    )
+    joined = _joined(finished, shard.keep_weights)
+    return TaskResult(joined, device_name(device), messages, time.monotonic() - start)
 
 
-def _watching(post: Callable[[float], None], place: int, count: int) -> Callable[[Progress], None]:
+def _watching(post: Callable[[float], None], done: int, count: int) -> Callable[[Progress], None]:
+    """Posts the share of the task that is done, from that of its current ensemble."""
+
     def watch(progress: Progress) -> None:
-        post((place + progress.share) / count)
+        post((done + progress.share) / count)
 
     return watch
 
@@ -109,36 +110,27 @@ def _listed(versions: dict[str, str]) -> str:
     return " and ".join(f"{name} {number}" for name, number in versions.items())
 
 
-def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
+def _joined(parts: list[Finished], keep_weights: str | int) -> Finished:
     """All in one, without networks that the driver would not keep: it takes the first few of
     each outcome, in this order.
     """
-    rows = [row for finished in made for row in finished.rows]
+    rows = [row for part in parts for row in part.rows]
     by_outcome: dict[str, list[str]] = {}
     for row in rows:
         by_outcome.setdefault(outcome(row), []).append(row["run_id"])
-    limit = (
-        keep_weights if isinstance(keep_weights, int) else {"none": 0, "all": None}[keep_weights]
-    )
-    wanted = {run_id for ids in by_outcome.values() for run_id in ids[:limit]}
-    networks = {
-        name: network
-        for finished in made
-        for name, network in finished.networks.items()
-        if name in wanted
-    }
-    moments = [row for finished in made for row in finished.moments]
-    snapshots = {
-        name: earlier
-        for finished in made
-        for name, earlier in finished.snapshots.items()
-        if name in wanted
-    }
+    limit = keep_weights
+    if not isinstance(limit, int):
+        limit = {"none": 0, "all": len(rows)}[limit]
+    kept = set()
+    for run_ids in by_outcome.values():
+        kept |= set(run_ids[:limit])
+    networks = [item for part in parts for item in part.networks.items()]
+    snapshots = [item for part in parts for item in part.snapshots.items()]
     return Finished(
         rows=rows,
-        networks=networks,
-        training_seconds=sum(finished.training_seconds for finished in made),
-        analysis_seconds=sum(finished.analysis_seconds for finished in made),
-        moments=moments,
-        snapshots=snapshots,
+        networks={run_id: network for run_id, network in networks if run_id in kept},
+        training_seconds=sum(part.training_seconds for part in parts),
+        analysis_seconds=sum(part.analysis_seconds for part in parts),
+        moments=[row for part in parts for row in part.moments],
+        snapshots={run_id: earlier for run_id, earlier in snapshots if run_id in kept},
     )
