@@ -137,10 +137,10 @@ def retrain(
     settings = run_from_row(row)
     target = directory.networks if out is None else Path(out)
     aside = directory.path / ASIDE
-    for place in (target, directory.networks, aside):
-        file = place / f"{settings.run_id}.safetensors"
+    for folder in (target, directory.networks, aside):
+        file = folder / f"{settings.run_id}.safetensors"
         if file.exists() and file.with_suffix(".json").exists() and not force:
-            elsewhere = out is not None and place != target
+            elsewhere = out is not None and folder != target
             copy = save(load_network(file), target / settings.run_id) if elsewhere else None
             return Restored(row["index"], settings.run_id, file, copy=copy)
     if out is not None:
@@ -152,22 +152,24 @@ def retrain(
             log.warning(note)
         announce([group])
         kept = _kept_weights(directory.networks / f"{settings.run_id}.safetensors")
-        (made,) = train_again([row], [group], progress)
-        if kept is not None and made.trained.network is not None:
-            identical = _same_bits(kept, made.trained.network.state_dict())
-            made = replace(made, difference=replace(made.difference, same_weights=identical))
-        if made.problem is not None and made.trained.diverged_at is None:
-            log.warning(made.problem)
+        (retrained,) = train_again([row], [group], progress)
+        network = retrained.trained.network
+        if kept is not None and network is not None:
+            identical = _same_bits(kept, network.state_dict())
+            difference = replace(retrained.difference, same_weights=identical)
+            retrained = replace(retrained, difference=difference)
+        if retrained.problem is not None and retrained.trained.diverged_at is None:
+            log.warning(retrained.problem)
         # Rounding alone does not make it another network, if it was trained as the table says and
         # there is no kept network whose bits it would replace.
-        rounded = made.difference.outcome == "rounding" and note is None
-        belongs = made.difference.outcome == "identical" or (
-            rounded and made.difference.same_weights is not False
+        difference = retrained.difference
+        rounded = difference.outcome == "rounding" and note is None
+        belongs = difference.outcome == "identical" or (
+            rounded and difference.same_weights is not False
         )
         target = target if belongs or not own else aside
-        network = made.trained.network
         path = None if network is None else save(network, target / settings.run_id, overwrite=True)
-    return Restored(row["index"], settings.run_id, path, made=made, as_before=note is None)
+    return Restored(row["index"], settings.run_id, path, made=retrained, as_before=note is None)
 
 
 def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
@@ -178,12 +180,11 @@ def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
         return None
 
 
-def _same_bits(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+def _same_bits(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Tensor]) -> bool:
     """Whether two networks have the same tensors to the bit."""
-    same_tensors = one.keys() == other.keys()
-    return same_tensors and all(
-        torch.equal(tensor.cpu(), other[name].cpu()) for name, tensor in one.items()
-    )
+    if first.keys() != second.keys():
+        return False
+    return all(torch.equal(tensor.cpu(), second[name].cpu()) for name, tensor in first.items())
 
 
 @dataclass(frozen=True)
@@ -245,68 +246,74 @@ def retrain_sample(
             f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose "
             f"1 to {len(table)}"
         )
-    places = numpy.sort(numpy.random.default_rng(seed).choice(len(table), count, replace=False))
-    columns = python_columns(table.take(places), directory.path)
+    generator = numpy.random.default_rng(seed)
+    drawn = numpy.sort(generator.choice(len(table), count, replace=False))
+    columns = python_columns(table.take(drawn), directory.path)
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
     runs = [run_from_row(row) for row in rows]
     ways: dict[tuple[Any, ...], list[int]] = {}
     notes = dict[str, None]()
-    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
+    for position, (run, row) in enumerate(zip(runs, rows, strict=True)):
         group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
-        ways.setdefault((group.engine, group.device, group.precision), []).append(place)
+        way = (group.engine, group.device, group.precision)
+        ways.setdefault(way, []).append(position)
         if note is not None:
             notes[note] = None
-    groups = [
-        PlannedEnsemble(tuple(members[i] for i in group.indices), group.runs, *way)
-        for way, members in ways.items()
-        for group in plan([runs[place] for place in members], *way)
-    ]
+    groups = []
+    for (way_engine, way_device, way_precision), members in ways.items():
+        alike = [runs[position] for position in members]
+        for group in plan(alike, way_engine, way_device, way_precision):
+            positions = tuple(members[index] for index in group.indices)
+            groups.append(
+                PlannedEnsemble(positions, group.runs, way_engine, way_device, way_precision)
+            )
     for note in notes:
         log.warning(note)
     announce(groups)
-    found = train_again(rows, groups, progress)
-    return Sample(
-        len(table),
-        {row["index"]: made.difference for row, made in zip(rows, found, strict=True)},
-        tuple(notes),
-    )
+    outcomes = train_again(rows, groups, progress)
+    differences = {
+        row["index"]: retrained.difference for row, retrained in zip(rows, outcomes, strict=True)
+    }
+    return Sample(len(table), differences, tuple(notes))
 
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
     refuse_moments(column_names(path), path)
     keys = read_columns(path, KEYS)
-    indices, ids = keys["index"], keys["run_id"]
+    indices = keys["index"]
+    ids = keys["run_id"]
     if name in ids:
-        found = [ids.index(name)]
+        matches = [ids.index(name)]
     elif name.isdecimal() and int(name) in indices:
-        found = [indices.index(int(name))]
+        matches = [indices.index(int(name))]
     else:
         long_enough = len(name) >= SHORTEST or not name.isdecimal()
-        found = [
-            place
-            for place, run_id in enumerate(ids)
+        matches = [
+            position
+            for position, run_id in enumerate(ids)
             if name and long_enough and str(run_id).startswith(name)
         ]
-    if len(found) > 1:
-        listed = ", ".join(ids[place] for place in found[:5])
+    if len(matches) > 1:
+        listed = ", ".join(ids[position] for position in matches[:5])
         raise InputError(
-            f"{name!r} is the beginning of {len(found)} run ids in {path}: {listed}; give more "
+            f"{name!r} is the beginning of {len(matches)} run ids in {path}: {listed}; give more "
             "of it"
         )
-    if not found:
-        there = (
+    if not matches:
+        choices = (
             f"index {min(indices)} to {max(indices)}, such as {indices[0]} or {ids[0]}"
             if ids
             else "none at all"
         )
         raise InputError(
-            f"there is no run {name!r} in {path}, which has {len(ids)}: {there}; give an index, "
+            f"there is no run {name!r} in {path}, which has {len(ids)}: {choices}; give an index, "
             "an id or its beginning"
         )
-    columns = python_columns(each_once(read_table(path)).slice(found[0], 1), path)
+    table = each_once(read_table(path))
+    columns = python_columns(table.slice(matches[0], 1), path)
     return {name: value for name, (value,) in columns.items()}
 
 
@@ -322,25 +329,25 @@ def choose(
     """How to train: as asked, else as the row says if this machine can. Also a note if the
     outcome may differ.
     """
-    told = {name: row.get(name) for name in ("engine", "device", "precision")}
-    asked = device or ("cpu" if told["device"] == "cpu" else "auto")
-    here = choose_device(asked, strict=strict_device)
-    gone = retired(told["engine"], told["precision"])
-    if precision is None and told["precision"] in PRECISIONS[here.type] and not gone:
-        precision = told["precision"]
-    precision = choose_precision(precision, here, instead_of=asked)
+    recorded = {name: row.get(name) for name in ("engine", "device", "precision")}
+    asked = device or ("cpu" if recorded["device"] == "cpu" else "auto")
+    chosen = choose_device(asked, strict=strict_device)
+    gone = retired(recorded["engine"], recorded["precision"])
+    if precision is None and recorded["precision"] in PRECISIONS[chosen.type] and not gone:
+        precision = recorded["precision"]
+    precision = choose_precision(precision, chosen, instead_of=asked)
     try:
-        (group,) = plan([run], engine or told["engine"] or "auto", here, precision)
+        (group,) = plan([run], engine or recorded["engine"] or "auto", chosen, precision)
     except InputError:
         if engine is not None:
             raise
-        (group,) = plan([run], "auto", here, precision)
+        (group,) = plan([run], "auto", chosen, precision)
     used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
-    if told == used:
+    if recorded == used:
         return group, None
     described = [
         " ".join(f"{name} {value or 'unknown'}" for name, value in how.items())
-        for how in (told, used)
+        for how in (recorded, used)
     ]
     note = f"the table's network was trained with {described[0]}, this one with {described[1]}: "
     note += "rounding differs, and training amplifies it"
@@ -363,23 +370,24 @@ def relative_difference(here: Any, there: Any) -> float:
     """
     if here == there:
         return 0.0
-    size, distance = LEAST_SIZE, 0.0
-    for one, other in _paired(here, there):
-        if isinstance(one, float) and isinstance(other, float):
-            size = max(size, abs(one), abs(other))
-            distance = max(distance, abs(one - other))
-        elif one != other:
+    size = LEAST_SIZE
+    distance = 0.0
+    for x, y in _paired(here, there):
+        if isinstance(x, float) and isinstance(y, float):
+            size = max(size, abs(x), abs(y))
+            distance = max(distance, abs(x - y))
+        elif x != y:
             return math.inf
     return distance / size if math.isfinite(size) else math.inf
 
 
-def _paired(here: Any, there: Any) -> Iterator[tuple[Any, Any]]:
+def _paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
     """The values of two columns side by side, lists taken apart where they are equally long."""
-    if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
-        for one, other in zip(here, there, strict=True):
-            yield from _paired(one, other)
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for x, y in zip(first, second, strict=True):
+            yield from _paired(x, y)
     else:
-        yield here, there
+        yield first, second
 
 
 @dataclass(frozen=True)
@@ -423,9 +431,10 @@ class Difference:
             )
         if self.outcome == "rounding":
             return f"the same network up to rounding: {self._rounding}"
-        verdict, before = self.verdict or "no verdict", self.verdict_before or "no verdict"
-        if verdict != before:
-            return f"another network: it is {verdict} here, {before} in the table"
+        verdict = self.verdict or "no verdict"
+        table_verdict = self.verdict_before or "no verdict"
+        if verdict != table_verdict:
+            return f"another network: it is {verdict} here, {table_verdict} in the table"
         count = len(self.differing)
         differ = "differs" if count == 1 else "differ"
         return (
@@ -479,24 +488,20 @@ def train_again(
     """Train the runs of these rows as planned and analyse them as a sweep does. indices of a
     group: places of its rows.
     """
-    found: dict[int, Retrained] = {}
-    for group, outcomes in train_groups(
-        groups, Watch(history_stride=Options().history_stride), progress=progress
-    ):
+    retrained: dict[int, Retrained] = {}
+    watch = Watch(history_stride=Options().history_stride)
+    for group, outcomes in train_groups(groups, watch, progress=progress):
         networks = [
-            each.network
-            for each in outcomes
-            if each.network is not None and each.diverged_at is None
+            trained.network
+            for trained in outcomes
+            if trained.network is not None and trained.diverged_at is None
         ]
-        given = dict(
-            zip(
-                (each.id for each in networks),
-                analyze_each(networks, device=group.device),
-                strict=True,
-            )
-        )
-        for place, run, trained in zip(group.indices, group.runs, outcomes, strict=True):
-            row, outcome, problem = rows[place], given.get(trained.id), None
+        ids = [network.id for network in networks]
+        analyses = dict(zip(ids, analyze_each(networks, device=group.device), strict=True))
+        for position, run, trained in zip(group.indices, group.runs, outcomes, strict=True):
+            row = rows[position]
+            outcome = analyses.get(trained.id)
+            problem = None
             if trained.diverged_at is not None:
                 problem = (
                     f"training diverged at epoch {trained.diverged_at}: there is no network to show"
@@ -504,6 +509,7 @@ def train_again(
             elif isinstance(outcome, InputError):
                 problem = str(outcome)
             analysis = None if isinstance(outcome, InputError) else outcome
-            made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
-            found[place] = Retrained(trained, analysis, compare(row, made, run), problem)
-    return [found[place] for place in range(len(rows))]
+            new_row = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
+            difference = compare(row, new_row, run)
+            retrained[position] = Retrained(trained, analysis, difference, problem)
+    return [retrained[position] for position in range(len(rows))]
