@@ -93,20 +93,20 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     4
     """
     target = SweepDirectory(out)
-    found: dict[Path, SweepDirectory] = {}
+    by_path: dict[Path, SweepDirectory] = {}
     for path in [*([out] if target.exists else []), *inputs]:
-        found.setdefault(Path(path).resolve(), SweepDirectory(path))
-    sources = list(found.values())
+        by_path.setdefault(Path(path).resolve(), SweepDirectory(path))
+    sources = list(by_path.values())
     if not sources:
         raise InputError("there is nothing to merge; give at least one sweep's directory")
     description = _common_description(sources)
     fresh = not target.path.exists()
     try:
         with target.hold(command or f"a merge of {len(sources)} sweeps"):
-            before = len(target.finished())
-            held = {str(source.path): _read(source) for source in sources}
-            joined = join(held)
-            moments = _join_moments(held, joined.matching)
+            runs_at_start = len(target.finished())
+            contents = {str(source.path): _read(source) for source in sources}
+            joined = join(contents)
+            moments = _join_moments(contents, joined.matching)
             target.describe(
                 description["space"], description["seed"], description.get("snapshots", ())
             )
@@ -122,7 +122,7 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     runs = joined.table.num_rows
     return Merged(
         runs=runs,
-        new=runs - before,
+        new=runs - runs_at_start,
         repeated=joined.repeated,
         differing=joined.differing,
         networks=networks,
@@ -131,23 +131,24 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
 
 
 def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
-    path, first = sources[0].path, sources[0].description()
+    path = sources[0].path
+    first = sources[0].description()
     for source in sources[1:]:
-        other = source.description()
-        if not same_sweep(first, other):
+        description = source.description()
+        if not same_sweep(first, description):
             mine, theirs = (
                 f"space {data['space'].get('name')} with seed {data['seed']}"
-                for data in (first, other)
+                for data in (first, description)
             )
             alike = ", by another definition" if mine == theirs else ""
             raise InputError(
                 f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the "
                 "same sweep can be merged"
             )
-        if first.get("snapshots") != other.get("snapshots"):
+        if first.get("snapshots") != description.get("snapshots"):
             raise InputError(
                 f"{path} follows its runs at epochs {first.get('snapshots', [])}, {source.path} at "
-                f"{other.get('snapshots', [])}: only parts followed alike can be merged"
+                f"{description.get('snapshots', [])}: only parts followed alike can be merged"
             )
     return first
 
@@ -172,8 +173,9 @@ def _read(source: SweepDirectory) -> Held | None:
         )
         for path, own in tables.items()
     ]
-    owners = [place for place, shard in enumerate(shards) for _ in shard.indices]
-    table = each_once(table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64())))
+    owners = [number for number, shard in enumerate(shards) for _ in shard.indices]
+    with_owners = table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64()))
+    table = each_once(with_owners)
     of_rows = [shards[owner] for owner in table[OWNER].to_pylist()]
     return Held(table.drop_columns([OWNER]), of_rows, source.moments(tables))
 
@@ -184,23 +186,24 @@ def join(sources: Mapping[str, Held | None]) -> Joined:
     """
     import pyarrow
 
-    held = [source for source in sources.values() if source is not None]
-    if not held:
+    not_empty = [source for source in sources.values() if source is not None]
+    if not not_empty:
         raise InputError(f"there is no finished run in {', '.join(sources)}")
     try:
         everything = pyarrow.concat_tables(
-            [source.table for source in held], promote_options="permissive"
+            [source.table for source in not_empty], promote_options="permissive"
         )
     except pyarrow.ArrowException as error:
         raise InputError(f"the tables do not fit together: {str(error).splitlines()[0]}") from None
-    ids, indices = everything["run_id"].to_pylist(), everything["index"].to_pylist()
+    ids = everything["run_id"].to_pylist()
+    indices = everything["index"].to_pylist()
     owner = [
         number
         for number, source in enumerate(sources.values())
         if source is not None
         for _ in source.shards
     ]
-    shards = [shard for source in held for shard in source.shards]
+    shards = [shard for source in not_empty for shard in source.shards]
     names = list(sources)
     winners: dict[int, int] = {}  # index of a run to its row
     copies: list[tuple[int, int]] = []  # row of a copy, and of the one that stays
@@ -217,12 +220,12 @@ def join(sources: Mapping[str, Held | None]) -> Joined:
     matching: list[set[str]] = [set() for _ in sources]
     for row in winners.values():
         matching[owner[row]].add(ids[row])
-    dropped, kept = ([pair[side] for pair in copies] for side in (0, 1))
-    records = zip(copies, _rows(everything, dropped), _rows(everything, kept), strict=True)
+    dropped = _rows(everything, [row for row, _ in copies])
+    kept = _rows(everything, [winner for _, winner in copies])
     differing = 0
-    for (row, winner), record, other in records:
-        both = _measured(record, shards[row]) & _measured(other, shards[winner])
-        if all(record[name] == other[name] for name in both):
+    for (row, winner), copy, original in zip(copies, dropped, kept, strict=True):
+        both = _measured(copy, shards[row]) & _measured(original, shards[winner])
+        if all(copy[name] == original[name] for name in both):
             matching[owner[row]].add(ids[row])
         else:
             differing += 1
@@ -245,10 +248,10 @@ def _measured(record: Mapping[str, Any], shard: Shard) -> set[str]:
     }
 
 
-def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
+def _rows(table: "pyarrow.Table", numbers: list[int]) -> list[dict[str, Any]]:
     import pyarrow
 
-    return table.take(pyarrow.array(places, pyarrow.int64())).to_pylist()
+    return table.take(pyarrow.array(numbers, pyarrow.int64())).to_pylist()
 
 
 def _join_moments(
@@ -264,9 +267,12 @@ def _join_moments(
     for (name, source), mine in zip(sources.items(), matching, strict=True):
         table = source.moments if source is not None else None
         if table is not None:
-            wanted = pyarrow.array(sorted(mine), pyarrow.string())
-            tables[Path(name)] = table.filter(pyarrow.compute.is_in(table["run_id"], wanted))
-    return each_once(join_tables(tables, ", ".join(map(str, tables)))) if tables else None
+            ids = pyarrow.array(sorted(mine), pyarrow.string())
+            tables[Path(name)] = table.filter(pyarrow.compute.is_in(table["run_id"], ids))
+    if not tables:
+        return None
+    names = ", ".join(map(str, tables))
+    return each_once(join_tables(tables, names))
 
 
 def _kept_networks(
@@ -275,14 +281,16 @@ def _kept_networks(
     """Networks that belong to a row of the joined table: how many, the files to copy, and how
     many were left out.
     """
-    own = {
-        run_id for run_id, _ in target.finished().values()
-    }  # a network of no run may be anything
-    there, files, copied, unmatched = target.kept() & own, list[Path](), 0, 0
+    # a network of no run may be anything
+    own = {run_id for run_id, _ in target.finished().values()}
+    in_target = target.kept() & own
+    files: list[Path] = []
+    copied = 0
+    unmatched = 0
     for source, mine in zip(sources, matching, strict=True):
         if source.path.resolve() == target.path.resolve():
             continue
-        for name in sorted(source.kept() - there):
+        for name in sorted(source.kept() - in_target):
             if name not in mine:
                 unmatched += 1
                 continue
@@ -292,7 +300,7 @@ def _kept_networks(
                 for stem in stems
                 for suffix in (".safetensors", ".json")
             ]
-            there.add(name)
+            in_target.add(name)
             copied += 1
     return copied, files, unmatched
 
@@ -300,8 +308,11 @@ def _kept_networks(
 def _about(joined: Joined, command: str) -> dict[str, Any]:
     """Where the merged shard comes from: the provenance of every shard it has runs of."""
     shards = origins(joined.taken)
-    if len(made := makes(shards)) > 1:
-        log.warning("these runs were made by several states of the code: %s", "; ".join(made))
+    code_states = makes(shards)
+    if len(code_states) > 1:
+        log.warning(
+            "these runs were made by several states of the code: %s", "; ".join(code_states)
+        )
     return {
         "command": command,
         "version": version(),

@@ -42,17 +42,15 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
     kept: dict[Shard, set[int]] = {}
     for index, shard in taken:
         kept.setdefault(shard, set()).add(index)
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for shard, mine in kept.items():
         for sitting in shard.sittings():
             record = _share(sitting, mine)
-            same = json.dumps(
-                {name: value for name, value in record.items() if name not in COUNTED},
-                sort_keys=True,
-            )
+            identity = {name: value for name, value in record.items() if name not in COUNTED}
+            key = json.dumps(identity, sort_keys=True)
             if record["runs"] != 0:
-                found[same] = _both(found[same], record) if same in found else record
-    return list(found.values())
+                records[key] = _both(records[key], record) if key in records else record
+    return list(records.values())
 
 
 def _share(sitting: Record, mine: set[int]) -> Record:
@@ -61,19 +59,20 @@ def _share(sitting: Record, mine: set[int]) -> Record:
     A table merged by an older version does not say which runs a call made. It then made at most as
     many as there are.
     """
-    before, which = sitting.get("runs"), sitting.get("indices")
+    all_runs = sitting.get("runs")
+    which = sitting.get("indices")
     if isinstance(which, list | tuple):
         indices = [index for index in which if isinstance(index, int) and index in mine]
         record = {**sitting, "runs": len(indices), "indices": indices}
     else:
-        record = {**sitting, "runs": min(before, len(mine)) if isinstance(before, int) else None}
-    if isinstance(before, int) and isinstance(record["runs"], int) and 0 < record["runs"] < before:
+        at_most = min(all_runs, len(mine)) if isinstance(all_runs, int) else None
+        record = {**sitting, "runs": at_most}
+    runs = record["runs"]
+    if isinstance(all_runs, int) and isinstance(runs, int) and 0 < runs < all_runs:
         spent = {
             name: sitting[name] for name in SECONDS if isinstance(sitting.get(name), int | float)
         }
-        record |= {
-            name: round(seconds * record["runs"] / before, 3) for name, seconds in spent.items()
-        }
+        record |= {name: round(seconds * runs / all_runs, 3) for name, seconds in spent.items()}
     return record
 
 

@@ -25,9 +25,9 @@ def commit() -> str | None:
 
     ALGOPHASE_COMMIT says it for a copy without its repository, such as on an accelerator machine.
     """
-    told = os.environ.get("ALGOPHASE_COMMIT")
-    if told:
-        return told
+    stated = os.environ.get("ALGOPHASE_COMMIT")
+    if stated:
+        return stated
     file = Path(__file__).resolve()
     package = file.parents[1]
     try:
@@ -41,9 +41,9 @@ def commit() -> str | None:
 
 def make(about: Mapping[str, Any] | None = None) -> str:
     """A state of the code in words: this one, or the one that a shard says made it."""
-    told = {"version": version(), "commit": commit()} if about is None else about
+    code = {"version": version(), "commit": commit()} if about is None else about
     return ", ".join(
-        f"{name} {str(told.get(name) or 'unknown')[:40]}" for name in ("version", "commit")
+        f"{name} {str(code.get(name) or 'unknown')[:40]}" for name in ("version", "commit")
     )
 
 
