@@ -42,9 +42,8 @@ def fitting(
     left = deadline - time.monotonic()
     if left <= 0:
         return None
-    if (
-        standing.work == 0 or group.device.type == "cpu"
-    ):  # nothing to go by yet, or never cut: begin, and see
+    # nothing to go by yet, or never cut: begin, and see
+    if standing.work == 0 or group.device.type == "cpu":
         return group
     needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
     share = MARGIN * left / needed
@@ -81,20 +80,26 @@ def trial(
     when time is up. Later the speed is known."""
     if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
         return ignore
-    seen: list[tuple[int, float]] = []  # epoch and time: first heard of, measured from, measured to
+    # epoch and time: first heard of, measured from, measured to
+    marks: list[tuple[int, float]] = []
 
     def watch(progress: Progress) -> None:
-        if len(seen) == 3 or progress.epoch < (0.0, SOON, 2 * SOON)[len(seen)] * progress.epochs:
+        if len(marks) == 3:
             return
-        seen.append((progress.epoch, now()))
-        if (
-            len(seen) < 3 or seen[0][0] > SOON * progress.epochs
-        ):  # this one goes on from a checkpoint
+        next_mark = (0.0, SOON, 2 * SOON)[len(marks)] * progress.epochs
+        if progress.epoch < next_mark:
             return
-        _, (begun, then), (epoch, here) = seen
-        seconds, left = (here - then) / max(1, epoch - begun), deadline - here
-        if seconds * (progress.epochs - epoch) > MARGIN * left:
-            fewer = first_of(part, MARGIN * left / (seconds * progress.epochs))
+        marks.append((progress.epoch, now()))
+        if len(marks) < 3:
+            return
+        first_epoch, _ = marks[0]
+        if first_epoch > SOON * progress.epochs:  # this one goes on from a checkpoint
+            return
+        _, (from_epoch, from_time), (epoch, to_time) = marks
+        seconds_per_epoch = (to_time - from_time) / max(1, epoch - from_epoch)
+        left = deadline - to_time
+        if seconds_per_epoch * (progress.epochs - epoch) > MARGIN * left:
+            fewer = first_of(part, MARGIN * left / (seconds_per_epoch * progress.epochs))
             if fewer is not None:
                 raise TooLong(fewer)
 

@@ -84,8 +84,8 @@ class Space:
         """
         values, cell = {}, index % self.cells
         for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
-            cell, place = divmod(cell, len(grid.values))
-            values[name] = grid.values[place]
+            cell, position = divmod(cell, len(grid.values))
+            values[name] = grid.values[position]
         for name, rule in self.settings.items():
             if not isinstance(rule, Grid):
                 values[name] = rule.draw(generator(seed, self.name, index, name))
@@ -174,10 +174,9 @@ def check_runs(what: str, runs: object) -> None:
 
 
 def _check(space: Space) -> None:
-    known = all(letter.isalnum() or letter in "-_." for letter in space.name)
-    if (
-        not 1 <= len(space.name) <= 60 or not known or space.name.startswith(".")
-    ):  # it becomes a directory's name
+    # it becomes a directory's name
+    allowed = all(letter.isalnum() or letter in "-_." for letter in space.name)
+    if not 1 <= len(space.name) <= 60 or not allowed or space.name.startswith("."):
         choices = (
             "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
         )

@@ -94,10 +94,8 @@ class Request:
     def members(self) -> dict[int, RunSettings]:
         """All runs that are asked for, by their places in the space."""
         runs = {index: self.space.run(index, self.seed) for index in self.indices}
-        snapshots, longest = (
-            self.options.snapshot_epochs,
-            max(run.training.epochs for run in runs.values()),
-        )
+        snapshots = self.options.snapshot_epochs
+        longest = max(run.training.epochs for run in runs.values())
         if snapshots and snapshots[-1] > longest:
             raise InputError(
                 f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has "
@@ -139,7 +137,8 @@ class Recorder:
     analysis_seconds: float = 0.0
 
     def __call__(self, finished: Finished, device: str) -> None:
-        ends, networks = [outcome(row) for row in finished.rows], list[Network]()
+        ends = [outcome(row) for row in finished.rows]
+        networks: list[Network] = []
         for row, end in zip(finished.rows, ends, strict=True):
             network = finished.networks.get(row["run_id"])
             if network is not None and self._wanted(end):
@@ -221,25 +220,26 @@ def _check_make(request: Request, directory: SweepDirectory) -> None:
     """One table is of one state of the code, unless the user wants otherwise: what changed may
     change the outcomes.
     """
-    begun = str(directory.description().get(BEGUN_BY, make()))[:200]
-    others = [
-        each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()
-    ]
-    if not others:
+    first_make = str(directory.description().get(BEGUN_BY, make()))[:200]
+    all_makes = dict.fromkeys([first_make, *makes(directory.sittings())])
+    foreign_makes = [name for name in all_makes if name != make()]
+    if not foreign_makes:
         return
-    told = f"the sweep in {directory.path} was made by {'; '.join(others)}; this is {make()}"
+    mixture = (
+        f"the sweep in {directory.path} was made by {'; '.join(foreign_makes)}; this is {make()}"
+    )
     if not request.mix_versions:
         raise InputError(
-            f"{told}: choose another directory, or continue this table all the same with "
+            f"{mixture}: choose another directory, or continue this table all the same with "
             "--mix-versions"
         )
-    log.warning("%s: the table will have runs of both", told)
+    log.warning("%s: the table will have runs of both", mixture)
 
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
-    wanted = ("index", "run_id", "verdict", "paper_label", "diverged_at")
-    columns = python_columns(read_table(directory.path, wanted), directory.path)
+    names = ("index", "run_id", "verdict", "paper_label", "diverged_at")
+    columns = python_columns(read_table(directory.path, names), directory.path)
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
@@ -252,31 +252,32 @@ def sweep_here(
     """Train and analyse the runs that are missing, on this machine. `report` is called with where
     the sweep stands.
     """
-    begun = time.monotonic()
-    deadline = None if request.minutes is None else begun + 60 * request.minutes
+    start = time.monotonic()
+    deadline = None if request.minutes is None else start + 60 * request.minutes
     runs = request.members()
     # Before anything is written: a request that cannot be met must not bind the directory.
     groups = request.options.plan(list(runs.values()))
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
         done, record = begin(request, runs, directory)
-        standing, indices = record.standing, list(runs)
+        standing = record.standing
+        indices = list(runs)
         waiting = _waiting(groups, indices, done, directory)
         announce(waiting)
         report(standing)
         check_planned(waiting)
         standing.started = time.monotonic()
-        ended, left = "complete", deque(waiting)
+        ended = "complete"
+        left = deque(waiting)
         while left:
             part = fitting(left[0], standing, deadline)
             if part is None:
                 ended = "out of time"
                 break
             whole = left.popleft()
-            beside = (
-                [left.popleft() for _ in range(together([whole, *left]) - 1)]
-                if part is whole
-                else []
-            )
+            beside = []
+            if part is whole:
+                count = together([whole, *left])
+                beside = [left.popleft() for _ in range(count - 1)]
             try:
                 part, *_ = _finish_in_time(
                     request, directory, record, [part, *beside], indices, deadline, report
@@ -291,7 +292,7 @@ def sweep_here(
                 left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
         if ended == "complete":
             directory.complete()
-    return record.outcome(ended, time.monotonic() - begun)
+    return record.outcome(ended, time.monotonic() - start)
 
 
 def _finish_in_time(
@@ -310,24 +311,25 @@ def _finish_in_time(
     known. Several are small,
     train side by side and are never cut: fewer networks would take as long.
     """
-    standing, options, cuts = record.standing, request.options, 0
+    standing = record.standing
+    options = request.options
+    cuts = 0
     while True:
         watch = (
             trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
         )
-        places = {
-            run: indices[place]
-            for part in parts
-            for run, place in zip(part.runs, part.indices, strict=True)
-        }
+        in_space: dict[RunSettings, int] = {}
+        for part in parts:
+            for run, position in zip(part.runs, part.indices, strict=True):
+                in_space[run] = indices[position]
         try:
             for finished in finish(
                 request.space.name,
                 parts,
-                places,
+                in_space,
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
-                _watching(standing, report, deadline, sum(map(cost, places)), watch),
+                _watching(standing, report, deadline, sum(map(cost, in_space)), watch),
                 _analysing(standing, report),
             ):
                 record(finished, device_name(parts[0].device))
@@ -336,9 +338,11 @@ def _finish_in_time(
         except TooLong as late:
             fewer = late.fewer
         log.info(
-            "%d networks would not end in time: training %d of them", len(places), len(fewer.runs)
+            "%d networks would not end in time: training %d of them", len(in_space), len(fewer.runs)
         )
-        parts, standing.current, cuts = [fewer], 0.0, cuts + 1
+        parts = [fewer]
+        standing.current = 0.0
+        cuts += 1
 
 
 def _waiting(
@@ -350,11 +354,13 @@ def _waiting(
     """What is left of each ensemble; those that were interrupted come first."""
     left = []
     for group in groups:
-        places = [place for place, index in enumerate(group.indices) if indices[index] not in done]
-        if places:
-            left.append(group.only(places))
-    held = {held.runs for held in directory.checkpoints().pending()}
-    return sorted(left, key=lambda group: group.runs not in held)
+        missing = [
+            number for number, position in enumerate(group.indices) if indices[position] not in done
+        ]
+        if missing:
+            left.append(group.only(missing))
+    interrupted = {checkpoint.runs for checkpoint in directory.checkpoints().pending()}
+    return sorted(left, key=lambda group: group.runs not in interrupted)
 
 
 def _watching(
@@ -365,12 +371,11 @@ def _watching(
     also: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
     """work: of the ensembles that are about to be trained."""
-    before = standing.work
+    work_at_start = standing.work
 
     def watch(progress: Progress) -> None:
-        standing.current = max(
-            0.0, work * progress.share - (standing.work - before)
-        )  # without those recorded since
+        recorded_since = standing.work - work_at_start
+        standing.current = max(0.0, work * progress.share - recorded_since)
         standing.doing = (
             f"training {progress.networks} networks, epoch {progress.epoch:,} of "
             f"{progress.epochs:,}, "

@@ -113,8 +113,10 @@ class Standing:
     @property
     def seconds_left(self) -> float | None:
         """None before the speed is known."""
-        made = self.work + self.current
-        return (self.work_left - self.current) * self.seconds / made if made > 0 else None
+        work_done = self.work + self.current
+        if not work_done > 0:
+            return None
+        return (self.work_left - self.current) * self.seconds / work_done
 
     def finished(self, outcomes: Sequence[str], work: float) -> None:
         self.done += len(outcomes)
@@ -165,12 +167,12 @@ def finish(
 def _telling(
     analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]
 ) -> Callable[[int, int], None]:
-    told = False
+    warned = False
 
     def watch(done: int, count: int) -> None:
-        nonlocal told
-        if pressed() and not told:
-            told = True
+        nonlocal warned
+        if pressed() and not warned:
+            warned = True
             log.warning(
                 "interrupted: what was trained is analysed and saved first; interrupt again to "
                 "lose it"
@@ -199,15 +201,17 @@ def _analysed(
     earlier = [network for networks in along.values() for network in networks.values()]
     analyses = _analyses(group, [*ends, *earlier], analysing)
     details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
-    inside = _inside(group, ends, analyses) if options.hidden else {}
+    hidden_layers = _inside(group, ends, analyses) if options.hidden else {}
     moments = []
     for trained in outcomes:
         networks = dict(along[trained.id])
         if options.snapshot_epochs and trained.network is not None and trained.diverged_at is None:
             networks[trained.epochs] = trained.network
         for epoch, network in networks.items():
-            found = analyses.get(network.id), details.get(network.id)
-            moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
+            analysis = analyses.get(network.id)
+            detail = details.get(network.id)
+            index = indices[trained.run]
+            moments.append(make_moment(space, index, trained, epoch, analysis, detail))
     return Finished(
         rows=[
             make_row(
@@ -215,7 +219,7 @@ def _analysed(
                 indices[trained.run],
                 trained,
                 analyses.get(trained.id),
-                hidden=inside.get(trained.id),
+                hidden=hidden_layers.get(trained.id),
             )
             for trained in outcomes
         ],
@@ -242,35 +246,36 @@ def _analyses(
     group: PlannedEnsemble, networks: Sequence[Network], analysing: Callable[[int, int], None]
 ) -> dict[str, Analysis]:
     """By the networks' ids. One that cannot be analysed is logged and has no metrics."""
-    found = {}
-    for done, (network, analysis) in enumerate(
-        zip(networks, analyze_each(networks, device=group.device), strict=True), 1
-    ):
+    analyses = {}
+    results = analyze_each(networks, device=group.device)
+    for done, (network, analysis) in enumerate(zip(networks, results, strict=True), 1):
         if isinstance(analysis, InputError):
             log.warning("%s", analysis)
         else:
-            found[network.id] = analysis
+            analyses[network.id] = analysis
         analysing(done, len(networks))
-    return found
+    return analyses
 
 
 def _details(
     group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
 ) -> dict[str, MomentDetails]:
     analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
-    found = details_of_each(analysed, group.device)
-    return {network.id: details for (network, _), details in zip(analysed, found, strict=True)}
+    each_details = details_of_each(analysed, group.device)
+    return {
+        network.id: details for (network, _), details in zip(analysed, each_details, strict=True)
+    }
 
 
 def _inside(
     group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
 ) -> dict[str, HiddenLayer]:
     """By the networks' ids. One that cannot be looked into is logged."""
-    found = {}
+    layers = {}
     for network in networks:
         if network.id in analyses:
             try:
-                found[network.id] = look_inside(network, group.device)
+                layers[network.id] = look_inside(network, group.device)
             except InputError as error:
                 log.warning("%s", error)
-    return found
+    return layers
