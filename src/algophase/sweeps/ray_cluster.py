@@ -46,10 +46,10 @@ def check_address(address: str | None) -> None:
     """That a Ray cluster answers there, in seconds."""
     if address is None or import_ray().is_initialized():
         return
-    told = ["--address", address] if address != "auto" else []
-    if told:
+    address_option = ["--address", address] if address != "auto" else []
+    if address_option:
         _reach(address)
-    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", *told]
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", *address_option]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
     except subprocess.TimeoutExpired:
@@ -57,8 +57,8 @@ def check_address(address: str | None) -> None:
             f"no Ray cluster answers at address {address!r} within {ANSWER_SECONDS:g} s; {CHOICES}"
         ) from None
     if answer.returncode != 0:
-        said = (answer.stderr.strip() or "no reason given").splitlines()[-1]
-        raise InputError(f"cannot use the Ray cluster at address {address!r} ({said}); {CHOICES}")
+        reason = (answer.stderr.strip() or "no reason given").splitlines()[-1]
+        raise InputError(f"cannot use the Ray cluster at address {address!r} ({reason}); {CHOICES}")
 
 
 def _reach(address: str) -> None:
@@ -87,25 +87,30 @@ def connected(address: str | None) -> Iterator[Any]:
             )
         yield ray
         return
-    here: dict[str, Any] = {}
+    local_options: dict[str, Any] = {}
     if address is None:
-        here = {
+        local_options = {
             "include_dashboard": False,
             "num_cpus": len(os.sched_getaffinity(0)),
             "_node_ip_address": LOOPBACK,
         }
     try:
-        with contextlib.nullcontext() if here == {} else _on_loopback():
-            # "local", not None: that would join a cluster that happens to run here.
-            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
+        with contextlib.nullcontext() if local_options == {} else _on_loopback():
+            ray.init(
+                # "local", not None: that would join a cluster that happens to run here.
+                address or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **local_options,
+            )
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         where = (
             "cannot start Ray here"
             if address is None
             else f"cannot use the Ray cluster at address {address!r}"
         )
-        raise InputError(f"{where} ({said})") from None
+        raise InputError(f"{where} ({reason})") from None
     if address is None and ray.util.get_node_ip_address() != LOOPBACK:
         log.warning(
             "this version of Ray listens on every network interface: other machines can reach "
@@ -125,31 +130,30 @@ def _on_loopback() -> Iterator[None]:
     ours for one.
     """
     constants: Any = importlib.import_module("ray._private.ray_constants")
-    before, told = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(NO_CLUSTER)
-    constants.ENABLE_RAY_CLUSTER, os.environ[NO_CLUSTER] = (
-        False,
-        "0",
-    )  # here, and in the processes it starts
+    old_constant = getattr(constants, "ENABLE_RAY_CLUSTER", True)
+    old_variable = os.environ.get(NO_CLUSTER)
+    constants.ENABLE_RAY_CLUSTER = False  # in this process
+    os.environ[NO_CLUSTER] = "0"  # in the processes it starts
     try:
         yield
     finally:
-        constants.ENABLE_RAY_CLUSTER = before
+        constants.ENABLE_RAY_CLUSTER = old_constant
         del os.environ[NO_CLUSTER]
-        if told is not None:
-            os.environ[NO_CLUSTER] = told
+        if old_variable is not None:
+            os.environ[NO_CLUSTER] = old_variable
 
 
 def alive(ray: Any, resource: str) -> dict[str, int]:
     """The nodes that can run tasks of one CPU, or of one CPU and one GPU, and how many at a
     time.
     """
-    found = {}
+    tasks_by_node = {}
     for node in ray.nodes():
-        there = node["Resources"] if node["Alive"] else {}
-        count = int(min(there.get("CPU", 0), there.get(resource, 0)))
+        resources = node["Resources"] if node["Alive"] else {}
+        count = int(min(resources.get("CPU", 0), resources.get(resource, 0)))
         if count:
-            found[node["NodeID"]] = count
-    return found
+            tasks_by_node[node["NodeID"]] = count
+    return tasks_by_node
 
 
 class Board:
@@ -169,21 +173,21 @@ class Board:
             def read(self) -> dict[int, tuple[str, float]]:
                 return self.posts
 
-        strategy = importlib.import_module(
-            "ray.util.scheduling_strategies"
-        ).NodeAffinitySchedulingStrategy
-        here = strategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self.ray, self.actor = (
-            ray,
-            ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(Posts).remote(),
-        )
+        strategies = importlib.import_module("ray.util.scheduling_strategies")
+        strategy = strategies.NodeAffinitySchedulingStrategy
+        on_this_node = strategy(ray.get_runtime_context().get_node_id(), soft=True)
+        remote = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=on_this_node)
+        actor = remote(Posts).remote()
+        self.ray = ray
+        self.actor = actor
         self.known: dict[int, tuple[str, float]] = {}
         self.asked = self.actor.read.remote()
 
     @staticmethod
     def poster(actor: Any, number: int) -> Callable[[float], None]:
         """For a task: posts a fraction, not too often."""
-        node, posted = import_ray().get_runtime_context().get_node_id(), -POST_SECONDS
+        node = import_ray().get_runtime_context().get_node_id()
+        posted = -POST_SECONDS
 
         def post(fraction: float) -> None:
             nonlocal posted

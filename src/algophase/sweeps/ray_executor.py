@@ -53,7 +53,7 @@ def sweep_on_ray(
         here for this sweep.
     A shard that fails is logged, and the others go on; see `Driver.failed` for when they do not.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     if isinstance(shard, bool) or (shard is not None and (not isinstance(shard, int) or shard < 1)):
         raise InputError(
             f"shard is {shard!r}; it must be an integer of at least 1, or None for the default"
@@ -71,16 +71,15 @@ def sweep_on_ray(
         report(record.standing)
         ended = "complete"
         if len(done) < len(runs):
-            deadline = None if request.minutes is None else begun + 60 * request.minutes
+            deadline = None if request.minutes is None else start + 60 * request.minutes
             with connected(address) as ray:
                 resource = _resource(ray, request.options)
                 shards = _shards(request, runs, done, resource, shard or DEFAULT_SHARD[resource])
-                ended = Driver(
-                    ray, record, resource, deque(enumerate(shards)), deadline, report
-                ).run()
+                waiting = deque(enumerate(shards))
+                ended = Driver(ray, record, resource, waiting, deadline, report).run()
         if ended == "complete":
             directory.complete()
-    return record.outcome(ended, time.monotonic() - begun)
+    return record.outcome(ended, time.monotonic() - start)
 
 
 def _resource(ray: Any, options: Options) -> str:
@@ -119,15 +118,10 @@ def _shards(
         left = [
             {runs[index]: index for index in ensemble if index not in done} for ensemble in pack
         ]
-        shards.append(
-            TaskRuns(
-                request.space.name,
-                [places for places in left if places],
-                options,
-                request.keep_weights,
-            )
-        )
-    return sorted((shard for shard in shards if shard.ensembles), key=lambda shard: -shard.work)
+        not_done = [members for members in left if members]
+        shards.append(TaskRuns(request.space.name, not_done, options, request.keep_weights))
+    not_empty = [shard for shard in shards if shard.ensembles]
+    return sorted(not_empty, key=lambda shard: -shard.work)
 
 
 def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
@@ -135,9 +129,8 @@ def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[
     shard.
     """
     indices = list(runs)
-    members = [
-        [indices[place] for place in group.indices] for group in options.plan(list(runs.values()))
-    ]
+    groups = options.plan(list(runs.values()))
+    members = [[indices[position] for position in group.indices] for group in groups]
     return [
         group[start : start + size] for group in members for start in range(0, len(group), size)
     ]
@@ -184,7 +177,8 @@ class Driver:
 
     def run(self) -> str:
         """How it ended, as an `Outcome` has it."""
-        count, nodes = len(self.waiting), alive(self.ray, self.resource)
+        count = len(self.waiting)
+        nodes = alive(self.ray, self.resource)
         self.slots = sum(nodes.values())
         log.info(
             "%s in %s, %d at a time on %s, one %s each",
@@ -270,7 +264,7 @@ class Driver:
     def _receive(self, reference: Any) -> None:
         _, shard = self.flying.pop(reference)
         try:
-            made: TaskResult = self.ray.get(reference)
+            result: TaskResult = self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, WrongSoftware):
                 raise InputError(str(error.cause)) from None
@@ -279,11 +273,11 @@ class Driver:
             self.failed(shard, f"given up after {RETRIES} retries: {_reason(error)}")
         else:
             self.made += 1
-            self.seconds += made.seconds
+            self.seconds += result.seconds
             self.work += shard.work
-            for level, text in made.messages:
+            for level, text in result.messages:
                 log.log(level, "%s", text)
-            self.record(made.finished, made.device)
+            self.record(result.finished, result.device)
 
     def failed(self, shard: TaskRuns, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
@@ -298,18 +292,20 @@ class Driver:
             )
 
     def _show(self) -> None:
-        standing, nodes = self.record.standing, alive(self.ray, self.resource)
-        here = dict(self.flying.values())
+        standing = self.record.standing
+        nodes = alive(self.ray, self.resource)
+        in_flight = dict(self.flying.values())
         posted = {
             number: state
             for number, state in self.board.read().items()
-            if number in here and state[0] in nodes
+            if number in in_flight and state[0] in nodes
         }
         standing.current = sum(
-            here[number].work * fraction for number, (_, fraction) in posted.items()
+            in_flight[number].work * fraction for number, (_, fraction) in posted.items()
         )
-        places = {node for node, _ in posted.values()}
-        standing.doing = f"{counted(len(posted), 'task')} running on {counted(len(places), 'node')}"
+        busy_nodes = {node for node, _ in posted.values()}
+        tasks = counted(len(posted), "task")
+        standing.doing = f"{tasks} running on {counted(len(busy_nodes), 'node')}"
         if not nodes:
             standing.doing = f"waiting for a node with a {self.resource}"
         self.report(standing)
