@@ -79,7 +79,7 @@ class Description:
         ascending = isinstance(history, list) and all(
             _is_integer(point) and 0 <= point <= epoch for point in history
         )
-        ascending = ascending and all(one < other for one, other in pairwise(history))
+        ascending = ascending and all(point < following for point, following in pairwise(history))
         _require("history_epochs", history, ascending, f"ascending integers from 0 to {epoch}")
         return cls(**{**data, "runs": runs, "history_epochs": tuple(history)})
 
@@ -95,9 +95,9 @@ class Description:
             ("precision", self.precision, group.precision),
             *((name, self.watching.get(name), value) for name, value in watching.items()),
         ]
-        for name, held, asked in pairs:
-            if held != asked:
-                return f"its {name.replace('_', ' ')} is {held!r}, not {asked!r}"
+        for name, saved, asked in pairs:
+            if saved != asked:
+                return f"its {name.replace('_', ' ')} is {saved!r}, not {asked!r}"
         return None
 
 

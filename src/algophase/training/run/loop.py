@@ -145,11 +145,11 @@ class Ensemble:
         """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not
         count as training.
         """
-        before = {name: value.clone() for name, value in self._state().items()}
+        untrained = {name: value.clone() for name, value in self._state().items()}
         for _ in range(3):
             self._update()
-        self._set_state(before)
-        del before  # so that the graph's own memory can take its place
+        self._set_state(untrained)
+        del untrained  # so that the graph's own memory can take its place
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=self.stream):
             self._update()
@@ -176,19 +176,20 @@ class Ensemble:
         if rule is None:
             return False
         points = [
-            place
-            for place, epoch in enumerate(self.recorder.epochs)
+            position
+            for position, epoch in enumerate(self.recorder.epochs)
             if epoch % self.watch.history_stride == 0
         ]
         if len(points) < rule.points or self.recorder.epochs[points[-1]] != self.epoch:
             return False
         losses, accuracies = (
-            np.stack([self.recorder.curves[name][place] for place in points[-rule.points :]])
+            np.stack([self.recorder.curves[name][position] for position in points[-rule.points :]])
             for name in ("training_loss", "validation_accuracy")
         )
         right = (accuracies == 1) | np.isnan(accuracies)  # NaN: the split has no validation pair
-        there = ((losses < rule.training_loss) & right).all(axis=0)
-        return bool((there | (self.diverged_at >= 0).cpu().numpy()).all())
+        converged = ((losses < rule.training_loss) & right).all(axis=0)
+        diverged = (self.diverged_at >= 0).cpu().numpy()
+        return bool((converged | diverged).all())
 
     def _next_stop(self) -> int:
         """The next epoch at which something is recorded."""
@@ -217,22 +218,23 @@ class Ensemble:
         for index, epoch in enumerate(self.diverged_at.tolist()):
             if epoch >= 0 and index not in self.reported:
                 self.reported.add(index)
-                others = "; the others go on" if len(self.group.runs) > 1 else ""
+                ending = "; the others go on" if len(self.group.runs) > 1 else ""
                 run = self.group.runs[index]
                 log.warning(
                     "run %s (seed %d) diverged at epoch %d and is frozen%s",
                     run.run_id,
                     run.seed,
                     epoch,
-                    others,
+                    ending,
                 )
 
     def start(self, most: int | None = None) -> None:
         """Start the epochs of a chunk, at most so many. On a GPU they are queued, and this
         returns before they are done.
         """
-        wanted = min(self.pace.epochs(self.chunk), most or self.group.epochs)
-        self.started, self.target = time.perf_counter(), min(self.epoch + wanted, self._next_stop())
+        epochs = min(self.pace.epochs(self.chunk), most or self.group.epochs)
+        self.started = time.perf_counter()
+        self.target = min(self.epoch + epochs, self._next_stop())
         with self._on_stream():
             for _ in range(self.target - self.epoch):
                 self.advance()
@@ -241,9 +243,11 @@ class Ensemble:
         """Wait for the epochs that were started, and record what is due."""
         if self.stream is not None:
             self.stream.synchronize()
-        seconds, epochs = time.perf_counter() - self.started, self.target - self.epoch
+        seconds = time.perf_counter() - self.started
+        epochs = self.target - self.epoch
         self.pace.note(seconds, epochs)
-        self.chunk = max(1, min(2 * self.chunk, int(CHUNK_SECONDS / max(seconds / epochs, 1e-9))))
+        epochs_in_time = int(CHUNK_SECONDS / max(seconds / epochs, 1e-9))
+        self.chunk = max(1, min(2 * self.chunk, epochs_in_time))
         self.epoch = self.target
         with self._on_stream():
             self._visit()
@@ -292,7 +296,7 @@ class Ensemble:
         """Go on where a checkpoint of the same ensemble stopped. One of another, or one that was
         changed, is refused, and
         then nothing of it is taken. where: its place, for the message."""
-        held = checkpoint.description
+        description = checkpoint.description
         refusal = self._refusal(checkpoint)
         if refusal is not None:
             raise InputError(f"{where} cannot be continued: {refusal}")
@@ -301,8 +305,10 @@ class Ensemble:
             kind, _, rest = name.partition("/")
             parts[kind][rest] = value
         self._set_state(parts["state"])
-        self.epoch, self.began_at, self.seconds = held.epoch, held.epoch, held.seconds
-        self.recorder.restore(held.history_epochs, parts["history"])
+        self.epoch = description.epoch
+        self.began_at = description.epoch
+        self.seconds = description.seconds
+        self.recorder.restore(description.history_epochs, parts["history"])
         self.snapshots = {}
         for name, value in parts["snapshot"].items():
             epoch, _, rest = name.partition("/")
@@ -310,13 +316,14 @@ class Ensemble:
 
     def _refusal(self, checkpoint: Checkpoint) -> str | None:
         """Why a checkpoint is not one of this ensemble, or None if it is."""
-        held, tensors = checkpoint.description, checkpoint.tensors
-        refusal = held.refusal(self.group, self.watch.to_dict())
+        description = checkpoint.description
+        tensors = checkpoint.tensors
+        refusal = description.refusal(self.group, self.watch.to_dict())
         if refusal is not None:
             return refusal
-        if dict(held.layout) != dict(self.description().layout):
+        if dict(description.layout) != dict(self.description().layout):
             return "it was written by a version with another layout of parameters"
-        expected = self._kept(held.epoch, len(held.history_epochs))
+        expected = self._kept(description.epoch, len(description.history_epochs))
         for name in sorted(expected.keys() ^ tensors.keys()):
             return f"tensor {name} {'is missing' if name in expected else 'does not belong to it'}"
         for name, (shape, dtype) in expected.items():
@@ -330,8 +337,8 @@ class Ensemble:
         steps = tensors["state/steps"].item()
         return (
             None
-            if steps == held.epoch
-            else f"its optimiser has made {steps:g} steps, and its epoch is {held.epoch}"
+            if steps == description.epoch
+            else f"its optimiser has made {steps:g} steps, and its epoch is {description.epoch}"
         )
 
     def _kept(self, epoch: int, points: int) -> dict[str, tuple[torch.Size, torch.dtype]]:
@@ -360,12 +367,13 @@ class Ensemble:
         return [self._result(index, stacked) for index in range(len(self.group.runs))]
 
     def _result(self, index: int, stacked: Mapping[str, Tensor]) -> TrainedRun:
-        group, run, diverged_at = self.group, self.group.runs[index], int(self.diverged_at[index])
+        group = self.group
+        run = group.runs[index]
+        diverged_at = int(self.diverged_at[index])
         snapshots = {}
         for epoch, values in self.snapshots.items():
-            if (diverged_at < 0 or epoch < diverged_at) and _finite(
-                values, index
-            ):  # a frozen network is no snapshot
+            frozen = 0 <= diverged_at <= epoch  # a frozen network is no snapshot
+            if not frozen and _finite(values, index):
                 snapshots[epoch] = take_out(values, index, run)
                 snapshots[epoch].id = f"{run.run_id}.epoch{epoch}"
         return TrainedRun(

@@ -139,23 +139,18 @@ class AdamW:
         """PyTorch's own kernel for a CPU, one pass where the operations of `step` take a dozen;
         the same formula.
         """
-        before = float(self.steps)
+        steps_made = float(self.steps)
         self.steps += 1
         alive = self.alive[:, 0].tolist()
-        rows = list(
-            zip(
-                *(
-                    tensor.unbind()
-                    for tensor in (self.parameters, gradient, self.first_moment, self.second_moment)
-                ),
-                strict=True,
-            )
-        )
+        tensors = (self.parameters, gradient, self.first_moment, self.second_moment)
+        rows = list(zip(*(tensor.unbind() for tensor in tensors), strict=True))
         for settings, members in self.alike.items():
             training = [rows[index] for index in members if alive[index]]
             if not training:
                 continue
-            warm = min(before / settings.warmup_steps, 1.0) if settings.warmup_steps > 0 else 1.0
+            warm = (
+                min(steps_made / settings.warmup_steps, 1.0) if settings.warmup_steps > 0 else 1.0
+            )
             parameters, gradients, first, second = map(list, zip(*training, strict=True))
             torch._fused_adamw_(
                 parameters,

@@ -91,8 +91,8 @@ class PlannedEnsemble:
         """Some of these runs, by their places here."""
         return replace(
             self,
-            indices=tuple(self.indices[place] for place in places),
-            runs=tuple(self.runs[place] for place in places),
+            indices=tuple(self.indices[position] for position in places),
+            runs=tuple(self.runs[position] for position in places),
         )
 
 
@@ -127,12 +127,12 @@ def plan(
     for index, run in enumerate(runs):
         name, used = ways[index]
         padded = ENGINES[name](run).padded([run], chosen)
-        families.setdefault((name, used, run.training.epochs, *stack_key(run), padded), []).append(
-            index
-        )
+        key = (name, used, run.training.epochs, *stack_key(run), padded)
+        families.setdefault(key, []).append(index)
     groups = []
     for members in families.values():
-        (name, used), first = ways[members[0]], runs[members[0]]
+        name, used = ways[members[0]]
+        first = runs[members[0]]
         padded = ENGINES[name](first).padded([first], chosen)
         limit = (
             1
@@ -141,9 +141,8 @@ def plan(
         )
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
-            groups.append(
-                PlannedEnsemble(indices, tuple(runs[i] for i in indices), name, chosen, used)
-            )
+            together = tuple(runs[index] for index in indices)
+            groups.append(PlannedEnsemble(indices, together, name, chosen, used))
     return groups
 
 
@@ -235,13 +234,12 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
 
 
 def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
-    made = ENGINES[engine](run)
-    reason, offered = made.unsupported(run, device), made.precisions(device)
-    return (
-        reason
-        if reason is not None or precision in offered
-        else f"it has precision {' or '.join(offered)}, not {precision}"
-    )
+    engine_class = ENGINES[engine](run)
+    reason = engine_class.unsupported(run, device)
+    offered = engine_class.precisions(device)
+    if reason is not None or precision in offered:
+        return reason
+    return f"it has precision {' or '.join(offered)}, not {precision}"
 
 
 def describe(groups: Sequence[PlannedEnsemble]) -> list[str]:

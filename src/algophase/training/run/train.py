@@ -65,7 +65,7 @@ def train(
     [0, 1]
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
-    found: dict[int, TrainedRun] = {}
+    trained_runs: dict[int, TrainedRun] = {}
     bar = Bar("training", 1_000, progress if progress is False else None)
     ensembles = train_by_ensemble(
         runs,
@@ -74,7 +74,7 @@ def train(
         precision,
         watch,
         checkpoint,
-        progress if callable(progress) else lambda told: bar(1_000 * told.share, _state(told)),
+        progress if callable(progress) else lambda state: bar(1_000 * state.share, _state(state)),
         ensemble_size=ensemble_size,
         check_gradients=check_gradients,
         strict_device=strict_device,
@@ -82,11 +82,12 @@ def train(
     try:
         with bar, closing(ensembles):
             for group, outcomes in ensembles:
-                found.update(zip(group.indices, outcomes, strict=True))
+                trained_runs.update(zip(group.indices, outcomes, strict=True))
     except TrainingInterrupted as interruption:
-        interruption.finished = [*(found[index] for index in sorted(found)), *interruption.finished]
+        in_order = [trained_runs[index] for index in sorted(trained_runs)]
+        interruption.finished = [*in_order, *interruption.finished]
         raise
-    return [found[index] for index in range(len(runs))]
+    return [trained_runs[index] for index in range(len(runs))]
 
 
 def _state(progress: Progress) -> str:
@@ -156,12 +157,10 @@ def train_groups(
     """
     if check_gradients:
         check_planned(groups)
-    waiting, flight, crowded, report = (
-        list(groups),
-        list[Ensemble](),
-        False,
-        _Reporter(progress, groups),
-    )
+    waiting = list(groups)
+    flight: list[Ensemble] = []
+    crowded = False
+    report = _Reporter(progress, groups)
     while waiting or flight:
         while waiting and (not flight or (not crowded and _fits(flight, waiting[0]))):
             group = waiting[0]
@@ -169,25 +168,21 @@ def train_groups(
                 with _kept(flight, checkpoint):
                     flight.append(_build(group, watch, checkpoint))
                 waiting.pop(0)
-            except (
-                RuntimeError,
-                MemoryError,
-            ) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
+            # torch.cuda.OutOfMemoryError is a RuntimeError
+            except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
                 if flight:
                     crowded = True  # it waits until the others are done
                 else:
                     waiting[:1] = _halved(group)
-                    count, fewer = len(group.runs), len(waiting[0].runs)
                     log.warning(
                         "%d networks do not fit into memory: training them %d at a time",
-                        count,
-                        fewer,
+                        len(group.runs),
+                        len(waiting[0].runs),
                     )
-            _release(
-                group.device
-            )  # not earlier: an error in hand still holds the ensemble that did not fit
+            # not earlier: an error in hand still holds the ensemble that did not fit
+            _release(group.device)
         report.about(flight, len(waiting))
         with threads_for(flight[0].group):
             in_turns(flight, checkpoint, report)
@@ -229,11 +224,11 @@ def _fits(flight: Sequence[Ensemble], group: PlannedEnsemble) -> bool:
 def _build(group: PlannedEnsemble, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
     ensemble = Ensemble(group, watch)
     if checkpoint is not None:
-        for held in checkpoint.pending():
-            if held.runs == group.runs:
-                ensemble.restore(checkpoint.read(held), checkpoint.where(held))
+        for pending in checkpoint.pending():
+            if pending.runs == group.runs:
+                ensemble.restore(checkpoint.read(pending), checkpoint.where(pending))
                 count = counted(len(group.runs), "network")
-                log.info("continuing %s at epoch %d of %d", count, held.epoch, group.epochs)
+                log.info("continuing %s at epoch %d of %d", count, pending.epoch, group.epochs)
                 break
     return ensemble
 
@@ -268,20 +263,21 @@ class _Reporter:
     def __init__(
         self, progress: Callable[[Progress], None] | None, groups: Sequence[PlannedEnsemble]
     ) -> None:
-        self.progress, self.finished, self.flight, self.count = (
-            progress,
-            0,
-            list[Ensemble](),
-            len(groups),
-        )
+        self.progress = progress
+        self.finished = 0
+        self.flight: list[Ensemble] = []
+        self.count = len(groups)
         # of all ensembles, and of those that are done: work in units of `cost`, and networks x
         # epochs
-        self.work, self.updates = sum(map(_work, groups)), sum(map(_updates, groups))
-        self.work_done = self.updates_done = 0.0
+        self.work = sum(map(_work, groups))
+        self.updates = sum(map(_updates, groups))
+        self.work_done = 0.0
+        self.updates_done = 0.0
 
     def about(self, flight: list[Ensemble], later: int) -> None:
         """flight: what trains now; later: how many ensembles come after that."""
-        self.flight, self.count = flight, self.finished + len(flight) + later
+        self.flight = flight
+        self.count = self.finished + len(flight) + later
         self.works = [_work(ensemble.group) for ensemble in flight]
 
     def done(self, group: PlannedEnsemble) -> None:
@@ -292,16 +288,16 @@ class _Reporter:
     def __call__(self, ensemble: Ensemble) -> None:
         if self.progress is None:
             return
-        running = [other for other in self.flight if other is ensemble or not other.finished]
-        rate = sum(len(other.group.runs) * other.rate for other in running)
-        made = sum(
-            len(other.group.runs) * (other.epoch if other in running else other.group.epochs)
-            for other in self.flight
+        running = [member for member in self.flight if member is ensemble or not member.finished]
+        rate = sum(len(member.group.runs) * member.rate for member in running)
+        updates_in_flight = sum(
+            len(member.group.runs) * (member.epoch if member in running else member.group.epochs)
+            for member in self.flight
         )
-        left = self.updates - self.updates_done - made
+        left = self.updates - self.updates_done - updates_in_flight
         work = sum(
-            part * other.epoch / max(1, other.group.epochs)
-            for part, other in zip(self.works, self.flight, strict=True)
+            part * member.epoch / max(1, member.group.epochs)
+            for part, member in zip(self.works, self.flight, strict=True)
         )
         self.progress(
             Progress(
@@ -338,22 +334,24 @@ def continued(
         index: run for group in groups for index, run in zip(group.indices, group.runs, strict=True)
     }
     first = []
-    for held in checkpoint.pending():
-        indices = _places(held.runs, {index: runs[index] for index in planned})
+    for pending in checkpoint.pending():
+        indices = _places(pending.runs, {index: runs[index] for index in planned})
         if indices is None:
-            if any(run in held.runs for run in runs.values()):
+            if any(run in pending.runs for run in runs.values()):
                 log.warning(
                     "%s holds only some of these runs: it is left alone, and they start from "
                     "the beginning",
-                    checkpoint.where(held),
+                    checkpoint.where(pending),
                 )
             continue
         like = planned[indices[0]]
-        group = PlannedEnsemble(tuple(indices), held.runs, like.engine, like.device, like.precision)
-        refusal = held.refusal(group, watch.to_dict())
+        group = PlannedEnsemble(
+            tuple(indices), pending.runs, like.engine, like.device, like.precision
+        )
+        refusal = pending.refusal(group, watch.to_dict())
         if refusal is not None:
             raise InputError(
-                f"{checkpoint.where(held)} holds these runs at epoch {held.epoch} and cannot be "
+                f"{checkpoint.where(pending)} holds these runs at epoch {pending.epoch} and cannot be "
                 f"continued: {refusal}; "
                 "ask for what it has, or remove it to start anew"
             )
@@ -362,18 +360,18 @@ def continued(
             del planned[index]
     rest = []
     for group in groups:
-        left = [place for place, index in enumerate(group.indices) if index in planned]
+        left = [position for position, index in enumerate(group.indices) if index in planned]
         if left:
             rest.append(group.only(left))
     return first + rest
 
 
-def _places(wanted: Sequence[RunSettings], runs: Mapping[int, RunSettings]) -> list[int] | None:
-    """The index of each wanted run in `runs`, none used twice; None if one is missing."""
+def _places(members: Sequence[RunSettings], runs: Mapping[int, RunSettings]) -> list[int] | None:
+    """The index of each member in `runs`, none used twice; None if one is missing."""
     left: dict[RunSettings, list[int]] = {}
     for index in sorted(runs, reverse=True):
         left.setdefault(runs[index], []).append(index)
     try:
-        return [left[run].pop() for run in wanted]
+        return [left[run].pop() for run in members]
     except (KeyError, IndexError):
         return None
