@@ -82,9 +82,9 @@ def _check_at_once(jobs: Sequence[dict[str, Any]], device: torch.device) -> None
             checker.stdin.close()
         checker.stdin = None  # so that `communicate` leaves it alone
         _warm_up(device)
-        found, errors = checker.communicate()
+        complaint, errors = checker.communicate()
         if checker.returncode != 0:
-            last = (found.strip() or errors.strip()).splitlines()[-1:]
+            last = (complaint.strip() or errors.strip()).splitlines()[-1:]
             raise InputError(
                 last[0] if last else f"checking gradients ended with exit code {checker.returncode}"
             )
@@ -120,13 +120,12 @@ def _complaint(job: dict[str, Any]) -> str:
 
 def main() -> None:
     missing_triton()  # imported once, too
-    told = sys.stdin.read()
-    if not told:  # nothing is to be checked
+    text = sys.stdin.read()
+    if not text:  # nothing is to be checked
         return
-    jobs = json.loads(told)
-    with ProcessPoolExecutor(
-        min(len(jobs), MOST, os.cpu_count() or 1), get_context("fork")
-    ) as pool:
+    jobs = json.loads(text)
+    processes = min(len(jobs), MOST, os.cpu_count() or 1)
+    with ProcessPoolExecutor(processes, get_context("fork")) as pool:
         complaints = list(filter(None, pool.map(_complaint, jobs)))
     if complaints:
         print(complaints[0])

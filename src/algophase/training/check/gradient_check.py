@@ -123,14 +123,13 @@ class Yardstick:
         self.engines = [PlainEngine([run], device, precision) for run in runs]
 
     def at(self, state: Sequence[Parameters]) -> list[Expected]:
-        found = []
+        exact = []
         for engine, values in zip(self.engines, state, strict=True):
             engine.put([values])
             loss = engine.loss_and_gradient().item()
-            found.append(
-                Expected(loss, {name: value[0].clone() for name, value in engine.gradients.items()})
-            )
-        return found
+            gradient = {name: value[0].clone() for name, value in engine.gradients.items()}
+            exact.append(Expected(loss, gradient))
+        return exact
 
 
 def expected(
@@ -173,33 +172,37 @@ def compare_built(
 
 
 def _agreement(
-    found: Sequence[Expected], wanted: Sequence[Expected], *, trained: bool
+    computed: Sequence[Expected], reference: Sequence[Expected], *, trained: bool
 ) -> Agreement:
-    worst, where, cosine = 0.0, "none", 1.0
-    for (loss, gradient), one in zip(found, wanted, strict=True):
-        errors = {"loss": abs(loss - one.loss) / one.loss}
-        whole = sum(value.norm().item() ** 2 for value in one.gradient.values()) ** 0.5
-        product = ours_squared = 0.0
-        for name, right in one.gradient.items():
+    worst = 0.0
+    where = "none"
+    cosine = 1.0
+    for (loss, gradient), exact in zip(computed, reference, strict=True):
+        errors = {"loss": abs(loss - exact.loss) / exact.loss}
+        whole = sum(value.norm().item() ** 2 for value in exact.gradient.values()) ** 0.5
+        product = 0.0
+        ours_squared = 0.0
+        for name, right in exact.gradient.items():
             size = tuple(slice(0, length) for length in right.shape)
             ours = gradient[name].double()
-            inside = ours[size]
+            unpadded = ours[size]
             norm = max(right.norm().item(), SMALL_GRADIENT * whole if trained else 0.0)
             # a gradient that is exactly zero (queries under constant attention) must be exactly
             # zero here too
             errors[name] = (
-                (inside - right).norm().item() / norm
+                (unpadded - right).norm().item() / norm
                 if norm > 0
                 else (0.0 if not ours.any() else float("inf"))
             )
-            padding = ours.norm().item() ** 2 - inside.norm().item() ** 2
+            padding = ours.norm().item() ** 2 - unpadded.norm().item() ** 2
             if padding > 1e-12 * max(norm, 1e-30) ** 2 and padding > 0:
                 errors[f"{name} (padding)"] = float("inf")
-            product += (inside * right).sum().item()
-            ours_squared += inside.norm().item() ** 2
+            product += (unpadded * right).sum().item()
+            ours_squared += unpadded.norm().item() ** 2
         for name, error in errors.items():
             if not error <= worst:  # NaN wins
-                worst, where = error, name
+                worst = error
+                where = name
         similarity = (
             product / (whole * ours_squared**0.5)
             if whole > 0 and ours_squared > 0
@@ -372,21 +375,21 @@ def check(
         runs = [run if _smooth(run) else away_from_kinks(run) for run in ensemble]
         assert len({stack_key(run) for run in runs}) == 1
         able = [engine for engine in engines if engine.unsupported(runs[0], device) is None]
-        wanted = [
-            (engine, one)
+        ways = [
+            (engine, precision)
             for engine in able
-            for one in precisions
-            if one in engine.precisions(device)
+            for precision in precisions
+            if precision in engine.precisions(device)
         ]
-        if wanted:
-            build = partial(_built, wanted, runs, device)
+        if ways:
+            build = partial(_built, ways, runs, device)
             yield from in_every_state(runs, device, build, case, off_kinks=True)
 
 
 def _built(
-    wanted: Sequence[tuple[type[Engine], str]], runs: Sequence[RunSettings], device: torch.device
+    ways: Sequence[tuple[type[Engine], str]], runs: Sequence[RunSettings], device: torch.device
 ) -> list[Engine]:
-    return [engine(runs, device, precision) for engine, precision in wanted]
+    return [engine(runs, device, precision) for engine, precision in ways]
 
 
 def check_all(device: torch.device, small: bool) -> Iterator[Comparison]:
@@ -399,8 +402,9 @@ def check_all(device: torch.device, small: bool) -> Iterator[Comparison]:
     with ProcessPoolExecutor(
         min(MOST_PROCESSES, len(names), os.cpu_count() or 1), get_context("spawn")
     ) as pool:
-        for found in pool.map(partial(_check_case, device=device, small=small), names):
-            yield from found
+        check_case = partial(_check_case, device=device, small=small)
+        for comparisons in pool.map(check_case, names):
+            yield from comparisons
 
 
 def _check_case(case: str, device: torch.device, small: bool) -> list[Comparison]:
@@ -427,17 +431,17 @@ def in_every_state(
     a compiler, the states are made meanwhile."""
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(build) if device.type == "cuda" else None
-        yardstick, found = Yardstick(runs, device), states(runs, device)
+        yardstick = Yardstick(runs, device)
+        all_states = states(runs, device)
         allowed = {
             name: _Allowed(yardstick, runs[0], name, state, off_kinks)
-            for name, state in found.items()
+            for name, state in all_states.items()
         }
         engines = build() if building is None else building.result()
-    for name, state in found.items():
+    for name, state in all_states.items():
         for engine in engines:
-            agreement = compare_built(
-                engine, None if name == "start" else state, allowed[name].wanted
-            )
+            parameters = None if name == "start" else state
+            agreement = compare_built(engine, parameters, allowed[name].wanted)
             limits = allowed[name].limits(engine.precision, agreement)
             yield Comparison(
                 engine.name, str(device), engine.precision, case, name, agreement, *limits
@@ -492,9 +496,10 @@ class _Allowed:
                 runs = [engine.runs[0] for engine in self.yardstick.engines]
                 specification = Yardstick(runs, self.yardstick.engines[0].device, precision)
                 ways += [specification.at(state) for state in changed]
-            found = [_agreement(one, self.wanted, trained=self.trained) for one in ways]
-            worst = max(found, key=lambda one: one.error)
-            self._moved[bits] = worst._replace(cosine=min(one.cosine for one in found))
+            agreements = [_agreement(way, self.wanted, trained=self.trained) for way in ways]
+            worst = max(agreements, key=lambda agreement: agreement.error)
+            least_cosine = min(agreement.cosine for agreement in agreements)
+            self._moved[bits] = worst._replace(cosine=least_cosine)
         return self._moved[bits]
 
 
@@ -523,13 +528,13 @@ def quick(
     build = partial(_built, [(engine, precision)], [run], device)
     for result in in_every_state([run], device, build, f"run {run.run_id}", off_kinks=False):
         if not result.passed:
-            found = result.found
+            agreement = result.found
             raise InputError(
                 f"the {engine.name} engine gives a wrong gradient on {device} in {precision} "
                 f"({result.state}): "
-                f"{found.parameter} is off by {found.error:.1e} of its norm, "
+                f"{agreement.parameter} is off by {agreement.error:.1e} of its norm, "
                 f"{result.tolerance:.0e} is allowed; its cosine is "
-                f"{found.cosine:.6f}; nothing was trained. Choose another engine or precision"
+                f"{agreement.cosine:.6f}; nothing was trained. Choose another engine or precision"
             )
         results.append(result)
     return results

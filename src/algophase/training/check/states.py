@@ -41,19 +41,19 @@ def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[
     start = [_parameters(initialise(run)) for run in runs]
     middle, late = _trained(runs, device, QUICK)
     late = [_sharpened(run, values, device) for run, values in zip(runs, late, strict=True)]
-    found = {"start": start, "middle": middle, "late": late}
+    by_name = {"start": start, "middle": middle, "late": late}
     if any(name.endswith("W_Q") for name in late[0]):
-        found["dead attention"] = [
+        by_name["dead attention"] = [
             {
                 name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0)
                 for name, value in values.items()
             }
             for values in late
         ]
-    found["near divergence"] = [
+    by_name["near divergence"] = [
         _enlarged(run, values) for run, values in zip(runs, start, strict=True)
     ]
-    return found
+    return by_name
 
 
 def _parameters(network: torch.nn.Module) -> Parameters:
@@ -76,15 +76,14 @@ def _trained(
     begin again at half the
     rate: what diverges is no state of training, and rounding says nothing about an engine there."""
     quick = [replace(run, training=training) for run in runs]
-    engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(
-        quick, device, "float32"
-    )
+    name = choose_engine(runs[0], "auto", device, "float32")
+    engine_class = ENGINES[name](runs[0])
+    engine = engine_class(quick, device, "float32")
     engine.kernels = False  # they would have to be compiled, for a few hundred steps
-    optimizer, diverged_at = (
-        AdamW(engine.parameters, quick),
-        torch.full((len(runs),), -1, device=device),
-    )
-    taken, losses = [], []
+    optimizer = AdamW(engine.parameters, quick)
+    diverged_at = torch.full((len(runs),), -1, device=device)
+    taken = []
+    losses = []
     for step in range(LATE + 1):
         loss = engine.loss_and_gradient()
         if step in (0, MIDDLE, LATE):
@@ -96,15 +95,17 @@ def _trained(
         optimizer.epoch(engine.gradients, loss, diverged_at)
     _, middle, late = taken
     astray = [
-        place
-        for place, (start, *after) in enumerate(zip(*losses, strict=True))
+        position
+        for position, (start, *after) in enumerate(zip(*losses, strict=True))
         if not all(x < start for x in after)
     ]
     slower = replace(training, learning_rate=training.learning_rate / 2)
     if astray and slower.learning_rate >= LOWEST_RATE:
-        found = _trained([runs[place] for place in astray], device, slower)
-        for place, *after in zip(astray, *found, strict=True):
-            middle[place], late[place] = after
+        again = [runs[position] for position in astray]
+        middle_again, late_again = _trained(again, device, slower)
+        for number, position in enumerate(astray):
+            middle[position] = middle_again[number]
+            late[position] = late_again[number]
     return middle, late
 
 
@@ -113,15 +114,16 @@ def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Pa
     `LATE_LOSS` if that is in reach.
     """
     (unembedding,) = (name for name in values if name.startswith("unembed"))
-    engine, low, high = PlainEngine([run], device, "float64"), -3.0, 3.0
-    for _ in range(
-        12
-    ):  # a network whose training pairs are all right has the less loss, the larger its logits
+    engine = PlainEngine([run], device, "float64")
+    low = -3.0
+    high = 3.0
+    # a network whose training pairs are all right has the less loss, the larger its logits
+    for _ in range(12):
         middle = (low + high) / 2
-        found = {**values, unembedding: values[unembedding] * 2**middle}
-        engine.put([found])
+        scaled = {**values, unembedding: values[unembedding] * 2**middle}
+        engine.put([scaled])
         if engine.loss_and_gradient().item() > LATE_LOSS:
             low = middle
         else:
             high = middle
-    return found
+    return scaled
