@@ -122,10 +122,10 @@ def _check_said(network: Network, reading: Reading, path: Path) -> None:
     """That a network is what the user says it is, where its kind has such a setting."""
     settings = {**network.settings.to_dict(), "modulus": network.task.modulus}
     for name in ("activation", "attention_rate", "modulus"):
-        said = getattr(reading, name)
-        if said is not None and name in settings and settings[name] != said:
+        stated = getattr(reading, name)
+        if stated is not None and name in settings and settings[name] != stated:
             option = f"--{name.replace('_', '-')}"
             raise InputError(
                 f"{path}: its {name.replace('_', ' ')} is {settings[name]}, which contradicts "
-                f"{option} {said}"
+                f"{option} {stated}"
             )

@@ -101,12 +101,12 @@ def analyze_files(
             if isinstance(outcome, Analysed):
                 print(outcome.name, outcome.analysis.verdict.label)
     """
-    opened = {path: NetworkFile(path) for path in files}
+    files_by_path = {path: NetworkFile(path) for path in files}
     # A name says which file it is of where a later one has the same id, so all ids come first.
-    count = Counter(id_of(opened[path]) for path in files if len(files) > 1)
+    count = Counter(id_of(files_by_path[path]) for path in files if len(files) > 1)
 
     def load_one(path: Path) -> Network:
-        file = opened.pop(path, None) or NetworkFile(path)  # not kept beyond its turn
+        file = files_by_path.pop(path, None) or NetworkFile(path)  # not kept beyond its turn
         network = load_file(file, reading)
         return network if operation is None else with_operation(network, operation)
 

@@ -74,10 +74,10 @@ class DirectoryCheckpoints:
             if file.name.startswith("."):
                 continue
             description = _describe(file)
-            other = self._found.setdefault(description.runs, file)
-            if other != file:
+            first_file = self._found.setdefault(description.runs, file)
+            if first_file != file:
                 raise InputError(
-                    f"checkpoints {other} and {file} hold the same runs; remove one of them"
+                    f"checkpoints {first_file} and {file} hold the same runs; remove one of them"
                 )
             descriptions.append(description)
         return descriptions

@@ -146,13 +146,13 @@ def _quiet() -> Iterator[None]:
     still gets it.
     """
     log = importlib.import_module("huggingface_hub.utils.logging")
-    before = log.get_verbosity()
-    if before == logging.WARNING:
+    verbosity = log.get_verbosity()
+    if verbosity == logging.WARNING:
         log.set_verbosity_error()
     try:
         yield
     finally:
-        log.set_verbosity(before)
+        log.set_verbosity(verbosity)
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _reason(error: Exception, name: str, revision: str | None) -> str:
         return f"the Hub wants a valid token; {LOG_IN}"
     if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled"}:
         return "it was not downloaded before, and the Hub cannot be reached or was not to be asked"
-    said = (str(error).strip() or "no reason given").splitlines()[0]
+    first_line = (str(error).strip() or "no reason given").splitlines()[0]
     if status is None and kinds & {
         "ConnectionError",
         "ConnectError",
@@ -191,5 +191,5 @@ def _reason(error: Exception, name: str, revision: str | None) -> str:
         "TimeoutException",
         "Timeout",
     }:
-        return f"the Hub cannot be reached ({said})"
-    return f"{type(error).__name__}: {said}"
+        return f"the Hub cannot be reached ({first_line})"
+    return f"{type(error).__name__}: {first_line}"

@@ -90,10 +90,12 @@ def strangeness(
     if isinstance(stated, str):
         return None if stated == identity(description) else "it is of another space or seed"
     table = read(constants(description))
-    for name, wanted in constants(description).items():
-        values = set(_hashable(table[name].to_pylist())) if name in table.column_names else {wanted}
-        for value in sorted(values - {wanted, None}, key=str):
-            return f"{name} of a run is {shown(value)}, in this sweep it is {shown(wanted)}"
+    for name, expected in constants(description).items():
+        values = (
+            set(_hashable(table[name].to_pylist())) if name in table.column_names else {expected}
+        )
+        for value in sorted(values - {expected, None}, key=str):
+            return f"{name} of a run is {shown(value)}, in this sweep it is {shown(expected)}"
     return None
 
 

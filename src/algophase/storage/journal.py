@@ -66,9 +66,9 @@ class Journal:
             if isinstance(noted, list)
             else []
         )
-        here, gone = finished(), []
+        finished_ids, gone = finished(), []
         for file in files:
-            if self._is_ours(file) and not self._counts(file, here) and file.exists():
+            if self._is_ours(file) and not self._counts(file, finished_ids) and file.exists():
                 file.unlink()
                 gone.append(file.name)
         if gone and tell:

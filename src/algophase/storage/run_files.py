@@ -127,8 +127,8 @@ def is_complete(
         return False
     if saved.diverged_at is not None:
         return True
-    wanted = [epoch for epoch in snapshot_epochs if epoch <= saved.epochs]
-    snapshots = all(network_path(run, directory, epoch).exists() for epoch in wanted)
+    due_epochs = [epoch for epoch in snapshot_epochs if epoch <= saved.epochs]
+    snapshots = all(network_path(run, directory, epoch).exists() for epoch in due_epochs)
     return snapshots and (
         saved.epochs == run.training.epochs
         or (early_stop is not None and saved.stopped_for(early_stop))

@@ -154,11 +154,11 @@ def _read(
     try:
         names = file.schema_arrow.names
         former = _former_names(names)
-        wanted = (
+        chosen = (
             None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
         )
         table = file.read(
-            columns=None if wanted is None else [name for name in wanted if name in names]
+            columns=None if chosen is None else [name for name in chosen if name in names]
         )
         return _checked(table, former, path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -232,7 +232,7 @@ def read_shards(
         all the same.
     only_single: read no lists, which take most of the memory. `read_row` reads those of one run.
     """
-    directory, wanted = shipped(path), None if columns is None else list(columns)
+    directory, chosen = shipped(path), None if columns is None else list(columns)
     description = described(directory) if directory.is_dir() else None
     tables: dict[Path, pyarrow.Table] = {}
     owners: dict[int, tuple[str, Path]] = {}
@@ -241,7 +241,7 @@ def read_shards(
             file = open_shard(shard)
             if description is not None:
                 _check_belongs(file, shard, description)
-            table = _read(file, shard, _single_names(file) if only_single else wanted)
+            table = _read(file, shard, _single_names(file) if only_single else chosen)
             _check_ids(table, shard, owners)
         except InputError as error:
             if problems is None:
@@ -282,16 +282,16 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
     """
     if not {*KEYS} <= {*table.column_names}:
         return
-    here = dict(zip(table["index"].to_pylist(), table["run_id"].to_pylist(), strict=True))
-    for index, run_id in here.items():
-        owner, other = owners.get(index, (run_id, path))
+    ids_by_index = dict(zip(table["index"].to_pylist(), table["run_id"].to_pylist(), strict=True))
+    for index, run_id in ids_by_index.items():
+        owner, owner_path = owners.get(index, (run_id, path))
         if owner != run_id:
             raise InputError(
-                f"run {index} is {shown(owner)} in {other} and {shown(run_id)} in {path}: one is "
+                f"run {index} is {shown(owner)} in {owner_path} and {shown(run_id)} in {path}: one is "
                 "not of this sweep; "
                 "move it elsewhere"
             )
-    owners |= {index: (run_id, path) for index, run_id in here.items()}
+    owners |= {index: (run_id, path) for index, run_id in ids_by_index.items()}
 
 
 def _former_names(names: Sequence[str]) -> dict[str, str]:
@@ -356,13 +356,13 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
     """
     import pyarrow
 
-    names, places = table.column_names, list(range(table.num_rows))
+    names, order = table.column_names, list(range(table.num_rows))
     if EPOCH not in names and _in_order(table):
         return table
     epochs = table[EPOCH].to_pylist() if EPOCH in names else [None] * table.num_rows
     if "index" in names:
         indices = table["index"].to_pylist()
-        places.sort(
+        order.sort(
             key=lambda row: (
                 indices[row] is None,
                 indices[row],
@@ -372,10 +372,10 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
         )
     if "run_id" in names:
         ids, first = table["run_id"].to_pylist(), dict[Any, int]()
-        for row in places:
+        for row in order:
             first.setdefault(row if ids[row] is None else (ids[row], epochs[row]), row)
-        places = list(first.values())
-    return table.take(pyarrow.array(places, pyarrow.int64()))
+        order = list(first.values())
+    return table.take(pyarrow.array(order, pyarrow.int64()))
 
 
 def _in_order(table: "pyarrow.Table") -> bool:

@@ -5,7 +5,7 @@ types that are expected.
 import functools
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import (
@@ -111,18 +111,18 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
             or types.is_boolean(kind)
             or kind in (pyarrow.float32(), pyarrow.float64())
         )
-        wanted, fits = kind, plain
+        target, fits = kind, plain
         if types.is_floating(kind) or types.is_decimal(kind):
-            wanted, fits = pyarrow.float64() if not plain else kind, True
+            target, fits = pyarrow.float64() if not plain else kind, True
         elif field.name in texts and (types.is_string(kind) or types.is_large_string(kind)):
-            wanted, fits = pyarrow.string(), True
+            target, fits = pyarrow.string(), True
         if not fits:
             what = "text" if field.name in texts else "numbers"
             raise InputError(
                 f"{path}: column {field.name} holds {str(field.type)[:80]}; it must hold {what}"
             )
-        if wanted != field.type:
-            table = table.set_column(index, field.name, table.column(index).cast(wanted))
+        if target != field.type:
+            table = table.set_column(index, field.name, table.column(index).cast(target))
     return table
 
 
@@ -131,11 +131,9 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
     """The columns of text and of numbers that every part of the program takes for such."""
     from algophase.analysis.catalogue import metrics
 
-    settings = [
-        kind.to_dict()
-        for kind in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
-    ]
-    values = {name: value for each in settings for name, value in each.items()}
+    values: dict[str, Any] = {}
+    for kind in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings()):
+        values |= kind.to_dict()
     texts = {name for name, value in values.items() if isinstance(value, str)}
     numbers = {
         "seed",
@@ -158,4 +156,5 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
         "device",
         "precision",
     }
-    return frozenset(texts), frozenset(numbers | {each.name for each in metrics()})
+    numbers |= {metric.name for metric in metrics()}
+    return frozenset(texts), frozenset(numbers)

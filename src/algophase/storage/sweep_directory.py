@@ -151,28 +151,28 @@ class SweepDirectory:
             record["snapshots"] = list(snapshots)
         if by:
             record[BEGUN_BY] = by
-        held = self.description() if self.exists else None
-        if held is not None and self._holds_something:
-            if not same_sweep(held, record):
-                name, other = held["space"].get("name"), space["name"]
+        existing = self.description() if self.exists else None
+        if existing is not None and self._holds_something:
+            if not same_sweep(existing, record):
+                name, new_name = existing["space"].get("name"), space["name"]
                 reason = (
-                    f"space {name} with seed {held['seed']}"
-                    if (name, held["seed"]) != (other, seed)
+                    f"space {name} with seed {existing['seed']}"
+                    if (name, existing["seed"]) != (new_name, seed)
                     else "another space of that name"
                 )
                 raise InputError(
                     f"{self.path} holds a sweep of {reason}; it cannot take runs of space "
-                    f"{other} with seed {seed}: "
+                    f"{new_name} with seed {seed}: "
                     "choose another directory"
                 )
-            inside = bool(held["space"].get("hidden"))
-            if inside != bool(space.get("hidden")):
+            with_hidden = bool(existing["space"].get("hidden"))
+            if with_hidden != bool(space.get("hidden")):
                 raise InputError(
-                    f"{self.path} was begun {'with' if inside else 'without'} a look inside "
+                    f"{self.path} was begun {'with' if with_hidden else 'without'} a look inside "
                     "hidden layers: "
-                    f"{'say' if inside else 'omit'} --hidden, or choose another directory"
+                    f"{'say' if with_hidden else 'omit'} --hidden, or choose another directory"
                 )
-            followed = held.get("snapshots", [])
+            followed = existing.get("snapshots", [])
             if followed != list(snapshots):
                 raise InputError(
                     f"{self.path} follows its runs at {_epochs(followed)}, this command at "
@@ -205,7 +205,7 @@ class SweepDirectory:
 
     def finished(self) -> dict[int, tuple[str, str | None]]:
         """Index of every finished run, with its id and the paper's label."""
-        found: dict[int, tuple[str, str | None]] = {}
+        runs: dict[int, tuple[str, str | None]] = {}
         paths = shard_paths(self.path) if self.path.is_dir() else []
         for path, table in read_shards(
             paths, self.path, ("index", "run_id", "paper_label")
@@ -217,14 +217,14 @@ class SweepDirectory:
                 raise InputError(
                     f"{path} has no column {error}: it is not a sweep shard; move it elsewhere"
                 ) from None
-            found |= dict(
+            runs |= dict(
                 zip(
                     indices,
                     zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True),
                     strict=True,
                 )
             )
-        return found
+        return runs
 
     def add(
         self,
@@ -361,9 +361,9 @@ class SweepDirectory:
         with contextlib.suppress(
             InputError
         ):  # one that is not readable is named by the sweep that would go on from it
-            for held in checkpoints.pending():
-                if all(run.run_id in finished for run in held.runs):
-                    checkpoints.remove(held.runs)
+            for ensemble in checkpoints.pending():
+                if all(run.run_id in finished for run in ensemble.runs):
+                    checkpoints.remove(ensemble.runs)
         with contextlib.suppress(OSError):  # not empty, or not there
             checkpoints.directory.rmdir()
 

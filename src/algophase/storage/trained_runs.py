@@ -97,12 +97,12 @@ def _taken_up(
     that miss none are forgotten.
     """
     again: set[RunSettings] = set()
-    for held in kept.pending():
-        if set(held.runs) <= set(runs):
-            if any(run in missing for run in held.runs):
-                again |= set(held.runs)
+    for ensemble in kept.pending():
+        if set(ensemble.runs) <= set(runs):
+            if any(run in missing for run in ensemble.runs):
+                again |= set(ensemble.runs)
             else:
-                kept.remove(held.runs)
+                kept.remove(ensemble.runs)
     return again
 
 

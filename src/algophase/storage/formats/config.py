@@ -70,11 +70,11 @@ class Config:
                     self._take(ours, Statement(name, _number(values[name])))
 
     def _take(self, ours: str, statement: Statement) -> None:
-        before = self.statements.setdefault(ours, statement)
-        if before.value != statement.value:
+        earlier = self.statements.setdefault(ours, statement)
+        if earlier.value != statement.value:
             raise InputError(
-                f"{self.path}: its config contradicts itself: {before.name} is "
-                f"{shown(before.value)}, "
+                f"{self.path}: its config contradicts itself: {earlier.name} is "
+                f"{shown(earlier.value)}, "
                 f"{statement.name} is {shown(statement.value)}"
             )
 
@@ -159,9 +159,9 @@ class Config:
             raise self._unusable(statement, "causal or bidirectional")
         return bool(statement.value == "causal")
 
-    def check(self, **seen: int | bool | str | float | None) -> None:
+    def check(self, **observed: int | bool | str | float | None) -> None:
         """That what the tensors or the user say is what the config says; None is not known."""
-        for ours, value in seen.items():
+        for ours, value in observed.items():
             stated = self._read(ours)
             if stated is not None and value is not None and stated != value:
                 name, text = self.statements[ours].name, shown(self.statements[ours].value)
@@ -175,10 +175,10 @@ class Config:
             return getattr(self, ours)
         return self.share(ours) if ours == "attention_rate" else self.integer(ours)
 
-    def _unusable(self, statement: Statement, wanted: str) -> InputError:
+    def _unusable(self, statement: Statement, allowed: str) -> InputError:
         return InputError(
             f"{self.path}: its config says {statement.name} {shown(statement.value)}; it must "
-            f"be {wanted}"
+            f"be {allowed}"
         )
 
 

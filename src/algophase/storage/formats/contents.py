@@ -127,12 +127,12 @@ class Contents:
             )
             raise InputError(f"{self.path} does not hold a state dict of named tensors{hint}")
         chosen = states[named[0]]
-        others = [
+        alternatives = [
             name
             for name, state in states.items()
             if name in STATES or state.keys() == chosen.keys()
         ]
-        differing = [name for name in others if not _same_tensors(states[name], chosen)]
+        differing = [name for name in alternatives if not _same_tensors(states[name], chosen)]
         if differing:
             names = ", ".join([named[0], *map(str, differing)])
             raise InputError(

@@ -20,7 +20,7 @@ MOST_LISTED = 12  # tensors of a file that nobody recognizes
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    by_name = {known.name: known for known in KNOWN}
+    by_name = {built_in.name: built_in for built_in in KNOWN}
     for entry in entry_points(group=GROUP):
         try:
             added = entry.load()
@@ -56,12 +56,12 @@ def recognize(contents: Contents, name: str | None = None) -> Format:
         # The first that fits: a format that fails on a file which another one reads is not asked.
         if candidate.fits(contents):
             return candidate
-    wanted = "; ".join(f"{name}: {candidate.tensors}" for name, candidate in by_name.items())
+    looked_for = "; ".join(f"{name}: {candidate.tensors}" for name, candidate in by_name.items())
     lost = ""
     if path.suffix == ".safetensors":
         lost = f" The description of this network, {path.with_suffix('.json')} is missing."
     raise InputError(
-        f"{path}: no format fits.{lost} It has {_listed(contents)}. Looked for {wanted}"
+        f"{path}: no format fits.{lost} It has {_listed(contents)}. Looked for {looked_for}"
     )
 
 

@@ -156,8 +156,8 @@ def _activation(
 
 def _only_one_that_answers(contents: Contents, results: Mapping[str, Answered]) -> tuple[str, str]:
     best = max(results, key=lambda name: results[name].accuracy)
-    others = [result.accuracy for name, result in results.items() if name != best]
-    if not results[best].well or max(others) > NO_ANSWER:
+    other_accuracies = [result.accuracy for name, result in results.items() if name != best]
+    if not results[best].well or max(other_accuracies) > NO_ANSWER:
         raise _undecided(contents, "it records no loss of pairs that are known", results)
     return best, f"which the file does not say; of {', '.join(results)} it alone answers the pairs"
 
@@ -194,17 +194,19 @@ def _comparison(beside: Mapping[str, Any], task: TaskSettings) -> _Comparison | 
     )  # of whole pairs
     train, test = recorded_loss(beside, "train_loss"), recorded_loss(beside, "test_loss")
     trained, tested = _pairs(beside, "train"), _pairs(beside, "test")
-    known = [
+    recorded = [
         (loss, pairs)
         for loss, pairs in ((train, trained), (test, tested))
         if loss is not None and pairs is not None
     ]
-    if known:
-        values = " and ".join(f"{loss:.4g}" for loss, _ in known)
+    if recorded:
+        values = " and ".join(f"{loss:.4g}" for loss, _ in recorded)
         return _Comparison(
             f"{values} for its own split",
             True,
-            lambda result: max(_apart(_mean(result, pairs), loss, loss) for loss, pairs in known),
+            lambda result: max(
+                _apart(_mean(result, pairs), loss, loss) for loss, pairs in recorded
+            ),
         )
     if train is None:  # a held-out loss alone is of pairs that nobody knows
         return None

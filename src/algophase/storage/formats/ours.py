@@ -48,8 +48,8 @@ def is_ours(file: NetworkFile) -> bool:
 def read_description(beside: JsonFile) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     entries = beside.object
-    wanted = {"format": (FORMAT, repr(FORMAT)), "version": (VERSION, f"version {VERSION}")}
-    for name, (value, words) in wanted.items():
+    expected = {"format": (FORMAT, repr(FORMAT)), "version": (VERSION, f"version {VERSION}")}
+    for name, (value, words) in expected.items():
         if entries.get(name) != value:
             raise InputError(
                 f"{beside.path}: {name} is {shown(entries.get(name))}; this program reads {words}"

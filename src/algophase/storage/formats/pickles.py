@@ -150,15 +150,15 @@ def _typed(function: object, kind: object, arguments: object, state: object) -> 
 
 
 def _mapping(pairs: object = ()) -> dict[Any, Any]:
-    made = dict[Any, Any]()
+    mapping = dict[Any, Any]()
     items = list(pairs.items()) if isinstance(pairs, dict) else pairs
     if not isinstance(items, tuple | list):
         raise Corrupt("a mapping is not made of pairs")
     for pair in items:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise Corrupt("a mapping is not made of pairs")
-        _put(made, *pair)
-    return made
+        _put(mapping, *pair)
+    return mapping
 
 
 def _put(mapping: dict[Any, Any], key: object, value: object) -> None:
@@ -391,12 +391,12 @@ class Builder:
         if key not in self.records:
             self.records[key] = self.read(view.storage)
         record = self.records[key]
-        held, asked = len(record) // view.dtype.itemsize, math.prod(view.shape)
-        if asked > held:  # one number, shown as many: a small file could fill the memory
+        available, asked = len(record) // view.dtype.itemsize, math.prod(view.shape)
+        if asked > available:  # one number, shown as many: a small file could fill the memory
             raise InputError(
-                f"tensor {name} has {asked:,} numbers, of which the file holds {held:,}"
+                f"tensor {name} has {asked:,} numbers, of which the file holds {available:,}"
             )
-        numbers = record[: held * view.dtype.itemsize].view(view.dtype)
+        numbers = record[: available * view.dtype.itemsize].view(view.dtype)
         return numbers.as_strided(view.shape, view.strides, view.offset)
 
 
@@ -505,24 +505,24 @@ def _read_old(file: IO[bytes]) -> Any:
     keys = Machine().run(stream)
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise Corrupt("its records have no keys")
-    places = dict[str, int]()
-    place = stream.tell()
+    starts = dict[str, int]()
+    position = stream.tell()
     for key in keys:
         if key not in storages:
             raise Corrupt(f"no tensor is of record {key[:40]!r}")
-        file.seek(place)
+        file.seek(position)
         (count,) = struct.unpack("<q", file.read(8))
         if count != storages[key].count:
             raise Corrupt(
                 f"record {key[:40]!r} should have {storages[key].count:,} numbers and has {count:,}"
             )
-        places[key] = place + 8
-        place = places[key] + count * storages[key].dtype.itemsize
-    if place > file.seek(0, io.SEEK_END):
+        starts[key] = position + 8
+        position = starts[key] + count * storages[key].dtype.itemsize
+    if position > file.seek(0, io.SEEK_END):
         raise Corrupt("its records are cut short")
 
     def read(storage: Storage) -> Tensor:
-        file.seek(places[storage.key])
+        file.seek(starts[storage.key])
         size = storage.count * storage.dtype.itemsize
         return _bytes_of(file, size)
 
