@@ -122,46 +122,48 @@ def analyze(
     closing: list[tuple[str, Analysis]] = []
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(
+            for outcome in analyze_files(
                 files, Thresholds(accuracy=min_accuracy), bar, reading, operation
             ):
-                if isinstance(found, Unusable):
-                    bar.complain(found.problem)
+                if isinstance(outcome, Unusable):
+                    bar.complain(outcome.problem)
                     failed += 1
                     continue
-                network, analysis, name = found.network, found.analysis, found.name
+                network, analysis, name = outcome.network, outcome.analysis, outcome.name
                 if analysis.instead is not None:
-                    bar.complain(f"{found.source}: {_learned_instead(network, analysis.instead)}")
+                    bar.complain(f"{outcome.source}: {_learned_instead(network, analysis.instead)}")
                     failed += 1
                 try:
                     looked_at = network if analysis.subject is None else analysis
-                    inside = look_inside(looked_at, betti=betti) if hidden else None
+                    hidden_layer = look_inside(looked_at, betti=betti) if hidden else None
                 except Exception as error:
                     bar.complain(
-                        f"{found.source}: its hidden layer cannot be shown: {_reason(error)}"
+                        f"{outcome.source}: its hidden layer cannot be shown: {_reason(error)}"
                     )
                     failed += 1
-                    inside = None
+                    hidden_layer = None
                 if as_json:
-                    records.append(_record(found.source, network, analysis, inside))
+                    records.append(_record(outcome.source, network, analysis, hidden_layer))
                 elif json_lines:
-                    echo(json.dumps(_record(found.source, network, analysis, inside)))
+                    echo(json.dumps(_record(outcome.source, network, analysis, hidden_layer)))
                 elif (
                     analysis.instead is None
                 ):  # numbers about a task that it did not learn would mislead
                     bar.console.file.flush()
                     lines = [
                         summary(network_text(analysis), name),
-                        *([] if inside is None else inside.lines()),
+                        *([] if hidden_layer is None else hidden_layer.lines()),
                     ]
                     echo("\n".join(lines) + "\n")
                     closing.append((name, analysis.without_subject()))
                 if table is not None:
-                    rows.append(_row(name, found.source, network, analysis, inside))
+                    rows.append(_row(name, outcome.source, network, analysis, hidden_layer))
                 try:
                     draw(network, analysis)
                 except Exception as error:
-                    bar.complain(f"{found.source}: its pictures cannot be drawn: {_reason(error)}")
+                    bar.complain(
+                        f"{outcome.source}: its pictures cannot be drawn: {_reason(error)}"
+                    )
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:
@@ -196,17 +198,21 @@ def _settings(network: "Network") -> dict[str, Any]:
 
 
 def _record(
-    source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None"
+    source: Path, network: "Network", analysis: "Analysis", hidden_layer: "HiddenLayer | None"
 ) -> dict[str, Any]:
     """One network as --json has it."""
     record = {"id": analysis.id, "path": str(source), **_settings(network), **analysis.to_dict()}
-    if inside is not None:
-        record["hidden_layer"] = inside.to_dict()
+    if hidden_layer is not None:
+        record["hidden_layer"] = hidden_layer.to_dict()
     return record
 
 
 def _row(
-    name: str, source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None"
+    name: str,
+    source: Path,
+    network: "Network",
+    analysis: "Analysis",
+    hidden_layer: "HiddenLayer | None",
 ) -> dict[str, Any]:
     """One network as a row of --table: the columns of a sweep's table, so that `runs` and
     `report` read it.
@@ -217,7 +223,7 @@ def _row(
         "run_id": name,
         "path": str(source),
         **_settings(network),
-        **analysis_columns(analysis, inside),
+        **analysis_columns(analysis, hidden_layer),
     }
 
 

@@ -40,5 +40,5 @@ def laws(
     from algophase.runs.laws import selection_laws
     from algophase.runs.runs import Runs
 
-    found = selection_laws(Runs.read(sweep), level=level, starts=starts, seed=seed)
-    echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if as_json else str(found))
+    result = selection_laws(Runs.read(sweep), level=level, starts=starts, seed=seed)
+    echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))

@@ -74,26 +74,32 @@ def llc(
         from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
-    found = learning_coefficients(
+    coefficients = learning_coefficients(
         [load(path) for path in paths], sampling, engine=engine, device=device, precision=precision
     )
     if as_json:
-        echo(json.dumps([each.to_dict() for each in found], indent=2, allow_nan=False))
-    else:
-        first = found[0]
-        told = f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
         echo(
-            f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {told}; {first.engine} "
+            json.dumps(
+                [coefficient.to_dict() for coefficient in coefficients], indent=2, allow_nan=False
+            )
+        )
+    else:
+        first = coefficients[0]
+        sampling_text = (
+            f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
+        )
+        echo(
+            f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {sampling_text}; {first.engine} "
             f"engine on {first.device}"
         )
-        for each in found:
+        for coefficient in coefficients:
             echo(
-                f"{each.id}: {each}; loss {each.loss:.2e}, R-hat {each.r_hat:.2f}, distance "
-                f"{each.distance:.2f}"
+                f"{coefficient.id}: {coefficient}; loss {coefficient.loss:.2e}, R-hat {coefficient.r_hat:.2f}, distance "
+                f"{coefficient.distance:.2f}"
             )
     if figure is not None:
         from algophase.pictures.traces import draw_traces
         from algophase.reports.save_figure import save_figure
 
-        drawn = draw_traces([coefficient.picture() for coefficient in found])
+        drawn = draw_traces([coefficient.picture() for coefficient in coefficients])
         echo(f"figure: {save_figure(drawn, figure)}", err=True)

@@ -60,9 +60,9 @@ class Drawer:
         from algophase.reports.figures import draw_all
 
         count = self.drawn[analysis.id] = self.drawn.get(analysis.id, 0) + 1
-        place = self.directory / (analysis.id if count == 1 else f"{analysis.id}-{count}")
-        paths = draw_all(network, analysis, place, self.format)
-        echo(f"figures of {analysis.id}: {len(paths)} in {place}", err=True)
+        directory = self.directory / (analysis.id if count == 1 else f"{analysis.id}-{count}")
+        paths = draw_all(network, analysis, directory, self.format)
+        echo(f"figures of {analysis.id}: {len(paths)} in {directory}", err=True)
 
 
 class LiveBar:
@@ -121,11 +121,11 @@ class LiveBar:
 
     def show(self, line: str, **task: Any) -> None:
         """line: what a log gets; task: what the bar shows."""
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             name: printable(value) if isinstance(value, str) else value
             for name, value in task.items()
         }
-        self.bar.update(self.task, **shown)
+        self.bar.update(self.task, **fields)
         if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
             self.spoke = time.monotonic()
             self.say(line)

@@ -66,11 +66,11 @@ def paper(
             raise InputError("--page needs items; give labels, or all")
         _list(list(ITEMS.values()), sources)
         return
-    made = make(find_items(labels), sources, out, _tell)
+    results = make(find_items(labels), sources, out, _tell)
     if page is not None:
-        write_atomically(page, results_page(made, page, typed()).encode())
+        write_atomically(page, results_page(results, page, typed()).encode())
         echo(f"the results page is {page}")
-    kinds = {file.suffix for item in made for file in item.files}
+    kinds = {file.suffix for item in results for file in item.files}
     written = [
         *(["pictures"] if ".png" in kinds else []),
         *(["tables"] if ".md" in kinds else []),
@@ -88,7 +88,7 @@ def paper(
             "one",
             err=True,
         )
-    if any(item.problem for item in made):
+    if any(item.problem for item in results):
         raise typer.Exit(1)
 
 
@@ -104,11 +104,11 @@ def _list(items: list["Item"], sources: "Sources") -> None:
     echo("\nmake them with: algophase paper LABEL... (or all) --out DIR")
 
 
-def _tell(made: "Made") -> None:
-    echo(f"{made.item.label}: {made.verdict}")
-    if made.source:
-        echo(f"  data: {made.source}")
-    for claim in made.claims:
+def _tell(result: "Made") -> None:
+    echo(f"{result.item.label}: {result.verdict}")
+    if result.source:
+        echo(f"  data: {result.source}")
+    for claim in result.claims:
         note = f" ({claim.note})" if claim.note else ""
         runs = f", n = {claim.sample:,}" if claim.sample > 1 else ""
         echo(

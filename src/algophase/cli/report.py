@@ -62,7 +62,7 @@ def report(
     from algophase.reports.make import report as make_report
 
     with AnalysisBar() as bar:
-        made = make_report(
+        written = make_report(
             paths,
             out,
             population=population,
@@ -76,6 +76,6 @@ def report(
             modulus=modulus,
             state=state,
         )
-    echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
-    if made.problems:
+    echo(f"report: {out} ({written.contents}, {written.size / 1e6:.1f} MB)")
+    if written.problems:
         raise typer.Exit(1)

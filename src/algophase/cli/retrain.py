@@ -93,15 +93,15 @@ def retrain(
     with TrainingBar() as bar:
         try:
             if sample is not None:
-                made = retrain_sample(path, sample, seed=seed, **how, progress=bar)
+                sampled = retrain_sample(path, sample, seed=seed, **how, progress=bar)
             elif name is not None:
                 restored = retrain_run(path, name, out, force=force, **how, progress=bar)
         except TrainingInterrupted:
             bar.say("interrupted: nothing was saved")
             raise typer.Exit(130) from None
     if sample is not None:
-        _count(made)
-        outcomes = {difference.outcome for difference in made.differences.values()}
+        _count(sampled)
+        outcomes = {difference.outcome for difference in sampled.differences.values()}
     else:
         _conclude(restored)
         outcomes = set() if restored.made is None else {restored.made.difference.outcome}
@@ -109,17 +109,17 @@ def retrain(
         raise typer.Exit(1)
 
 
-def _count(made: "Sample") -> None:
-    count = len(made.differences)
+def _count(sampled: "Sample") -> None:
+    count = len(sampled.differences)
     counts = [
-        f"{made.identical} identical",
-        f"{made.same - made.identical} the same up to rounding",
+        f"{sampled.identical} identical",
+        f"{sampled.same - sampled.identical} the same up to rounding",
     ]
-    counts.append(f"{count - made.same} another network")
-    echo(f"{counted(count, 'run')} drawn from {made.runs:,}: {', '.join(counts)}")
+    counts.append(f"{count - sampled.same} another network")
+    echo(f"{counted(count, 'run')} drawn from {sampled.runs:,}: {', '.join(counts)}")
     differing = {
         index: difference
-        for index, difference in made.differences.items()
+        for index, difference in sampled.differences.items()
         if difference.outcome != "identical"
     }
     # Other networks come first: rounding explains the rest.
@@ -131,19 +131,19 @@ def _count(made: "Sample") -> None:
 
 
 def _conclude(restored: "Restored") -> None:
-    run, made = f"run {restored.index}, {restored.run_id}", restored.made
-    if made is None:
+    run, retrained = f"run {restored.index}, {restored.run_id}", restored.made
+    if retrained is None:
         echo(f"{run}: its network is there already, {restored.path} (--force trains it again)")
         if restored.copy is not None:
             echo(f"a copy is in {restored.copy}")
         return
-    if made.analysis is None:
-        epoch = made.trained.diverged_at
+    if retrained.analysis is None:
+        epoch = retrained.trained.diverged_at
         echo(f"{run}, {'cannot be analysed' if epoch is None else f'diverged at epoch {epoch}'}")
     else:
-        echo(f"{made.analysis}\n")
-    echo("\n".join([str(made.difference), *_examples(made.difference)]))
-    if made.difference.outcome != "identical" and restored.as_before:
+        echo(f"{retrained.analysis}\n")
+    echo("\n".join([str(retrained.difference), *_examples(retrained.difference)]))
+    if retrained.difference.outcome != "identical" and restored.as_before:
         echo(
             "  (in the sweep it was trained in an ensemble, where rounding can differ from a "
             "network alone)"
@@ -160,6 +160,6 @@ def _examples(difference: "Difference") -> list[str]:
     names = [name for name in LISTED if name in difference.differing]
     lines = []
     for name in names or list(difference.differing)[:3]:
-        here, there = difference.differing[name]
-        lines.append(f"  {name}: {here} here, {there} in the table")
+        retrained, recorded = difference.differing[name]
+        lines.append(f"  {name}: {retrained} here, {recorded} in the table")
     return lines

@@ -101,14 +101,14 @@ def runs(
             "--limit": limit,
             "--csv": csv,
         }
-        given = [
+        options = [
             option
             for option, value in {**asked_for, "--json": as_json or None}.items()
             if value is not None
         ]
-        if given:
+        if options:
             raise InputError(
-                f"{given[0]} needs a table: name one of {', '.join(shipped_sweeps())}, or a "
+                f"{options[0]} needs a table: name one of {', '.join(shipped_sweeps())}, or a "
                 "directory"
             )
         for line in _shipped_tables():
@@ -116,7 +116,7 @@ def runs(
         return
     conditions = [read_condition(text) for text in where or []]
     path = shipped(path)
-    there = column_names(path)
+    available = column_names(path)
     chosen = (
         None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     )
@@ -129,29 +129,29 @@ def runs(
         *(condition.column for condition in conditions),
         *([sort.removeprefix("-")] if sort else []),
     ]
-    check_columns(asked, there)
+    check_columns(asked, available)
     if csv is not None or as_json:
         table = read_columns(path, None if chosen is None else asked)
-        places = select(table, conditions, sort)[: limit or None]
-        _export({name: table[name] for name in chosen or table}, places, csv, _rows(table))
+        matching = select(table, conditions, sort)[: limit or None]
+        _export({name: table[name] for name in chosen or table}, matching, csv, _rows(table))
         return
-    shown = chosen or _handful(path, there)
-    table = read_columns(path, [*(name for name in NEEDED if name in there), *shown, *asked])
-    places = select(table, conditions, sort)
+    listed = chosen or _handful(path, available)
+    table = read_columns(path, [*(name for name in NEEDED if name in available), *listed, *asked])
+    matching = select(table, conditions, sort)
     for line in [*_header(path, table), ""]:
         echo(line)
     if conditions:
         total = len(next(iter(table.values()), []))
         echo(
-            f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}"
+            f"{len(matching):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}"
         )
-    rows = places[: (SHOWN if limit is None else limit) or None]
+    rows = matching[: (SHOWN if limit is None else limit) or None]
     if rows:
-        echo(_table({name: table[name] for name in shown}, rows).text())
-    if len(rows) < len(places):
+        echo(_table({name: table[name] for name in listed}, rows).text())
+    if len(rows) < len(matching):
         echo(
-            f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of "
-            f"{len(there)} columns)"
+            f"and {len(matching) - len(rows):,} more (--limit 0 shows all, --columns others of "
+            f"{len(available)} columns)"
         )
 
 
@@ -176,7 +176,7 @@ def _shipped_tables() -> list[str]:
     ]
 
 
-def _handful(path: Path, there: Sequence[str]) -> list[str]:
+def _handful(path: Path, available: Sequence[str]) -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.overview import METRICS, setting_names, varying
     from algophase.runs.selection import read_columns
@@ -185,16 +185,18 @@ def _handful(path: Path, there: Sequence[str]) -> list[str]:
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
-        known = read_columns(path, [name for name in setting_names() if name in there])
+        settings_table = read_columns(path, [name for name in setting_names() if name in available])
         settings = [
             name
             for name in setting_names()
-            if name in known and len(set(map(str, known[name]))) > 1
+            if name in settings_table and len(set(map(str, settings_table[name]))) > 1
         ]
-    verdict = "verdict" if "verdict" in there else "paper_label"
+    verdict = "verdict" if "verdict" in available else "paper_label"
     return [
-        name for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS) if name in there
-    ] or list(there)[:8]
+        name
+        for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS)
+        if name in available
+    ] or list(available)[:8]
 
 
 def _rows(table: "Columns") -> str:
@@ -245,14 +247,17 @@ def _cell(value: Any) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
-def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -> None:
+def _export(columns: "Columns", row_numbers: list[int], csv: str | None, what: str) -> None:
     if csv is None:
-        rows = [{name: values[place] for name, values in columns.items()} for place in places]
+        rows = [
+            {name: values[row_number] for name, values in columns.items()}
+            for row_number in row_numbers
+        ]
         echo(json.dumps(rows, indent=1, default=str))
         return
     from algophase.runs.csv_text import csv_text
 
-    text = csv_text(columns, places)
+    text = csv_text(columns, row_numbers)
     if csv == "-":
         # Not by typer, which cuts colour codes out of text: what follows one could be a formula
         # then.
@@ -261,4 +266,4 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
     from algophase.storage.files import write_atomically
 
     write_atomically(Path(csv), text.encode())
-    echo(f"wrote {len(places):,} {what} with {len(columns)} columns to {csv}")
+    echo(f"wrote {len(row_numbers):,} {what} with {len(columns)} columns to {csv}")

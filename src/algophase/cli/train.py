@@ -200,8 +200,8 @@ def _networks(
                 f"hidden is {hidden}, which goes with a linear model; choose --model "
                 f"{', '.join(LINEAR_MODELS)}"
             )
-        given = {"width": width, "layers": layers, "heads": heads, "activation": activation}
-        options = {name: value for name, value in given.items() if value is not None}
+        settings = {"width": width, "layers": layers, "heads": heads, "activation": activation}
+        options = {name: value for name, value in settings.items() if value is not None}
         rates = list(dict.fromkeys(rates or [1.0]))
         return [TransformerSettings(attention_rate=rate, **options) for rate in rates]  # type: ignore[arg-type]
     if model not in LINEAR_MODELS:
@@ -222,7 +222,7 @@ def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
     from algophase.storage.run_files import find_run
 
     saved = [find_run(run, directory) for run in runs]
-    return sum(found is not None and found.diverged_at is not None for found in saved)
+    return sum(saved_run is not None and saved_run.diverged_at is not None for saved_run in saved)
 
 
 def _report(
@@ -237,25 +237,25 @@ def _report(
     rows: list[tuple[RunSettings, Analysis | None]] = []
     undrawn = 0
     with AnalysisBar() as bar:
-        for found in analyze_sources(runs, lambda run: load_run(run, directory), starting=bar):
-            run = found.source
+        for outcome in analyze_sources(runs, lambda run: load_run(run, directory), starting=bar):
+            run = outcome.source
             try:
-                if isinstance(found, Unusable):
-                    raise found.problem
+                if isinstance(outcome, Unusable):
+                    raise outcome.problem
                 moments = run_dynamics(run, directory, snapshots)
             except InputError as error:  # the others are still analysed
                 bar.complain(error)
                 rows.append((run, None))
                 continue
-            rows.append((run, found.analysis))
+            rows.append((run, outcome.analysis))
             if len(runs) <= FEW:
                 echo(
                     "\n".join(
-                        [_title(run, directory), "", str(found.analysis), *_along(moments), ""]
+                        [_title(run, directory), "", str(outcome.analysis), *_along(moments), ""]
                     )
                 )
             try:
-                draw(found.network, found.analysis)
+                draw(outcome.network, outcome.analysis)
             except InputError as error:
                 bar.complain(error)
                 undrawn += 1
@@ -314,9 +314,9 @@ def _along(moments: list["Moment"]) -> list[str]:
     return ["", "  along training:", *table.lines(indent=2)]
 
 
-def _table(found: list[tuple["RunSettings", "Analysis | None"]]) -> list[str]:
+def _table(analyses: list[tuple["RunSettings", "Analysis | None"]]) -> list[str]:
     rows = []
-    for run, analysis in found:
+    for run, analysis in analyses:
         numbers = ["-"] * 4 + [NOTHING] if analysis is None else _numbers(analysis)
         rows.append([run.run_id, _kind(run), str(run.seed), *numbers])
     return _verdict_table(["id", "rate or model", "seed", *NUMBERS], rows).lines()
