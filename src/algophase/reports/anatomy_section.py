@@ -50,24 +50,26 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
     ]
     circles = Table(head, rows, numbers=(0, 3))
     page.add(circles.html("Circles of the embedding and of the unembedding"))
-    told = []
+    sentences = []
     if not math.isnan(anatomy.exclusive_share):
-        told.append(
+        sentences.append(
             f"{_percent(anatomy.exclusive_share)} of the units in use read one of these circles "
             "alone."
         )
     relu = anatomy.second_relu
     if relu is not None:
-        told.append(
+        sentences.append(
             f"Without its second ReLU the network answers {floored(relu.accuracy_without)} of "
             "all pairs right, "
             f"with it {floored(relu.accuracy)}."
         )
     if anatomy.unmatched:
-        others = ", ".join(map(str, anatomy.unmatched))
-        told.append(f"Other circles, with another role or not in the unembedding: {others}.")
-    if told:
-        page.add(paragraph(" ".join(told)))
+        unmatched = ", ".join(map(str, anatomy.unmatched))
+        sentences.append(
+            f"Other circles, with another role or not in the unembedding: {unmatched}."
+        )
+    if sentences:
+        page.add(paragraph(" ".join(sentences)))
     page.pictures([readout_panel(pizza) for pizza in anatomy.pizzas[:MOST_DRAWN]], "small")
 
 

@@ -113,19 +113,19 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     figure.legend(
         handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1
     )
-    found, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
+    rejected, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
     level = f"at a family-wise level of {comparison.level:.3g}"
-    told = (
-        f"{found} of {tests} {'differs' if found == 1 else 'differ'} {level}"
-        if found
+    title = (
+        f"{rejected} of {tests} {'differs' if rejected == 1 else 'differ'} {level}"
+        if rejected
         else f"indistinguishable {level} ({tests})"
     )
-    told += (
+    title += (
         "\npoints: "
         f"{'circular runs' if all(group.circular for group in groups) else 'runs'} at full accuracy"
     )
     left = len(comparison.groups) - len(groups)
-    figure.suptitle(told + (f"; {left} more groups not drawn" if left else ""), fontsize=9)
+    figure.suptitle(title + (f"; {left} more groups not drawn" if left else ""), fontsize=9)
     return figure
 
 
@@ -199,11 +199,11 @@ def _plane(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow) -> 
         points = _points(group, side, measure)
         if points is None or points.empty:
             continue
-        inside = inside_phase(points, measure)
-        for some, face in ((points[inside], colour), (points[~inside], "none")):
+        in_phase = inside_phase(points, measure)
+        for part, face in ((points[in_phase], colour), (points[~in_phase], "none")):
             axes.scatter(
-                some["_rate"],
-                some["width"],
+                part["_rate"],
+                part["width"],
                 s=9,
                 marker=marker,
                 facecolor=face,
@@ -229,9 +229,9 @@ def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | No
         points = _points(group, side, measure)
         if points is None:
             continue
-        found = shares_by_tenth(points, measure)
-        places = [(tenth + 0.5 + (0.08, -0.08)[side]) / TENTHS for tenth, _ in found]
-        _whiskers(axes, places, [share for _, share in found], side, vertical=True)
+        shares = shares_by_tenth(points, measure)
+        positions = [(tenth + 0.5 + (0.08, -0.08)[side]) / TENTHS for tenth, _ in shares]
+        _whiskers(axes, positions, [share for _, share in shares], side, vertical=True)
         boundary = None if row is None else row.sides[side]
         if boundary is not None and boundary.curve is not None:
             curve = boundary.curve
@@ -254,7 +254,7 @@ def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | No
 
 
 def _whiskers(
-    axes: "Axes", places: list[float], shares: list[Share], side: int, *, vertical: bool
+    axes: "Axes", positions: list[float], shares: list[Share], side: int, *, vertical: bool
 ) -> None:
     colour, marker = SIDES[side]
     if not shares:
@@ -263,9 +263,9 @@ def _whiskers(
     reach = numpy.abs(numpy.array([share.interval for share in shares]).T - middle)
     style = {"color": colour, "fmt": marker, "markersize": 3.5, "linewidth": 1.0}
     if vertical:
-        axes.errorbar(places, middle, yerr=reach, **style)  # type: ignore[arg-type]
+        axes.errorbar(positions, middle, yerr=reach, **style)  # type: ignore[arg-type]
     else:
-        axes.errorbar(middle, places, xerr=reach, **style)  # type: ignore[arg-type]
+        axes.errorbar(middle, positions, xerr=reach, **style)  # type: ignore[arg-type]
 
 
 def _shares(axes: "Axes", rows: list[tuple[str, tuple[Share, Share]]]) -> None:

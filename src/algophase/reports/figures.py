@@ -275,10 +275,10 @@ def draw_tokens(
     # A label's size, as a share of the picture: one of two digits is about a fifth wider than high.
     height = LABEL_HEIGHT * MOST_LABELS / most_labels * 2 * points.abs().max().item()
     taken = list[tuple[float, float]]()
-    for place, token in enumerate(
+    for rank, token in enumerate(
         circle_order(p, frequency)[:: math.ceil(p / most_labels)].tolist()
     ):
-        x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
+        x, y = ((shift + (0.1 if rank % 2 else -0.1)) * points[token]).tolist()
         if any(abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken):
             continue
         taken.append((x, y))
@@ -409,11 +409,11 @@ def draw_anatomy(specimen: Specimen) -> "Figure":
     """Aligned W_1 and W_2, hidden units grouped by their pizza, and the readouts against A
     cos(2t + phi) (appendix L).
     """
-    opened = specimen.analysis.anatomy
-    assert opened is not None
-    pizzas = opened.pizzas[:PER_ROW]
+    anatomy = specimen.analysis.anatomy
+    assert anatomy is not None
+    pizzas = anatomy.pizzas[:PER_ROW]
     order = list(dict.fromkeys(row for pizza in pizzas for row in pizza.rows))
-    w1, w2 = opened.aligned_w1[order][:, :16].T, opened.aligned_w2[:16][:, order]
+    w1, w2 = anatomy.aligned_w1[order][:, :16].T, anatomy.aligned_w2[:16][:, order]
     figure = new_figure(8.0, 6.0)
     grid = figure.add_gridspec(3, len(pizzas))
     draw_aligned(figure, figure.add_subplot(grid[0, :]), w1, "embedding", "aligned $W_1$")
@@ -425,12 +425,12 @@ def draw_anatomy(specimen: Specimen) -> "Figure":
         axes.set_title(f"k = {pizza.frequency}, {len(pizza.rows)} units")
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
-    some = (
-        f" ({len(pizzas)} of {len(opened.pizzas)} pizzas)"
-        if len(pizzas) < len(opened.pizzas)
+    extent = (
+        f" ({len(pizzas)} of {len(anatomy.pizzas)} pizzas)"
+        if len(pizzas) < len(anatomy.pizzas)
         else ""
     )
-    set_title(figure, f"{specimen.title}, inside the linear network{some}")
+    set_title(figure, f"{specimen.title}, inside the linear network{extent}")
     return figure
 
 

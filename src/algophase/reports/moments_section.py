@@ -40,12 +40,12 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
     column = verdict_column(moments)
-    told = (
+    title = (
         "share of each "
         f"{'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
     )
     panels = (
-        [Panel(verdicts_by_epoch(moments, column), told, f"The {told}, {runs:,} runs.")]
+        [Panel(verdicts_by_epoch(moments, column), title, f"The {title}, {runs:,} runs.")]
         if column in moments
         else []
     )
@@ -53,10 +53,12 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
         if metric not in moments:
             continue
         values = pandas.to_numeric(moments[metric], errors="coerce")
-        known = moments.assign(_value=values)[values.notna()]
-        if known["epoch"].nunique() > 1:
+        with_value = moments.assign(_value=values)[values.notna()]
+        if with_value["epoch"].nunique() > 1:
             caption = f"{label(metric)} by epoch: median, and the middle half of the runs"
-            panels.append(Panel(quartiles_by_epoch(known, label(metric)), caption, f"{caption}."))
+            panels.append(
+                Panel(quartiles_by_epoch(with_value, label(metric)), caption, f"{caption}.")
+            )
     page.pictures(panels, "wide")
 
 
@@ -106,11 +108,11 @@ def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
 
 def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
     """known: with the numbers in a column `_value`."""
-    found = quartiles(known, "_value")
+    by_epoch = quartiles(known, "_value")
     low, middle, high, count = (
-        found[name].to_numpy() for name in ("low", "middle", "high", "count")
+        by_epoch[name].to_numpy() for name in ("low", "middle", "high", "count")
     )
-    epochs = found.index.to_numpy()
+    epochs = by_epoch.index.to_numpy()
     figure, go = new_figure(x="epoch", y=name, height=380), graph_objects()
     band = {
         "x": numpy.concatenate([epochs, epochs[::-1]]),

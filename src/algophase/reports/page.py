@@ -94,10 +94,10 @@ class Page:
         lines = []
         for section in self.sections:
             parts = [f'<a href="#{anchor}">{title}</a>' for title, anchor in section.parts]
-            inside = (
+            listed_parts = (
                 f' <span class="parts">{" · ".join(parts)}</span>' if parts and with_parts else ""
             )
-            lines.append(f'<li><a href="#{section.anchor}">{section.title}</a>{inside}</li>')
+            lines.append(f'<li><a href="#{section.anchor}">{section.title}</a>{listed_parts}</li>')
         return f'<nav class="toc" aria-label="Contents"><ol>{"".join(lines)}</ol></nav>'
 
     def pictures(self, panels: Sequence[Panel], kind: str = "") -> None:
@@ -105,8 +105,8 @@ class Page:
         in between.
         """
         if panels:
-            inside = "".join(self._picture(panel) for panel in panels)
-            self.add(f'<div class="grid {text(kind)}">{inside}</div>')
+            content = "".join(self._picture(panel) for panel in panels)
+            self.add(f'<div class="grid {text(kind)}">{content}</div>')
 
     def _picture(self, panel: Panel) -> str:
         self.figures += 1
@@ -122,9 +122,9 @@ class Page:
     def render(self) -> bytes:
         from plotly.offline import get_plotlyjs
 
-        here = resources.files("algophase.reports")
+        folder = resources.files("algophase.reports")
         style, drawing = (
-            here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+            folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
         )
         scripts = [get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n"), drawing]
         allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
