@@ -137,10 +137,12 @@ def fit(
         open_fits = numpy.flatnonzero(~done)
         if not len(open_fits):
             break
-        some = weights[:, open_fits]
+        open_weights = weights[:, open_fits]
         probability = 1 / (1 + numpy.exp(-numpy.clip(design @ beta[:, open_fits], -30, 30)))
-        gradient = design.T @ (some * (inside[:, None] - probability))
-        curvature = (products.T @ (some * probability * (1 - probability))).T.reshape(-1, k, k)
+        gradient = design.T @ (open_weights * (inside[:, None] - probability))
+        curvature = (products.T @ (open_weights * probability * (1 - probability))).T.reshape(
+            -1, k, k
+        )
         curvature += 1e-9 * numpy.eye(k)
         step = numpy.linalg.solve(curvature, gradient.T[:, :, None])[:, :, 0].T
         length = numpy.abs(step).max(axis=0)
@@ -223,8 +225,8 @@ def phase_boundary(
     )
 
 
-def _gap(rates: Floats, inside: Floats) -> tuple[float, float] | None:
-    yes, no = rates[inside == 1], rates[inside == 0]
+def _gap(rates: Floats, in_phase: Floats) -> tuple[float, float] | None:
+    yes, no = rates[in_phase == 1], rates[in_phase == 0]
     if yes.max() <= no.min():
         return float(yes.max()), float(no.min())
     if no.max() <= yes.min():
@@ -233,28 +235,28 @@ def _gap(rates: Floats, inside: Floats) -> tuple[float, float] | None:
 
 
 def _boundaries(
-    design: Floats, rates: Floats, inside: Floats, weights: Floats, start: Floats | None
+    design: Floats, rates: Floats, in_phase: Floats, weights: Floats, start: Floats | None
 ) -> Floats:
     """Rate, slope per doubling and coefficients of each weighting: (2 + k, fits). If separated,
     of the gap's middle.
     """
-    beta, fine = fit(design, inside, weights, start)
+    beta, fine = fit(design, in_phase, weights, start)
     if (
         start is not None and not fine.all()
     ):  # a step too far from the shared start: try again from nothing
-        beta[:, ~fine] = fit(design, inside, weights[:, ~fine])[0]
+        beta[:, ~fine] = fit(design, in_phase, weights[:, ~fine])[0]
     slope = -beta[2] / beta[1] if len(beta) > 2 else numpy.zeros(beta.shape[1])
     result = numpy.concatenate([[0.5 - beta[0] / beta[1], slope], beta])
     if len(beta) == 2:
         for column in numpy.flatnonzero(~fine):
             used = weights[:, column] > 0
-            gap = _gap(rates[used], inside[used])
+            gap = _gap(rates[used], in_phase[used])
             if gap is not None:
                 # by the means: where both classes end at one rate, the gap's ends are equal and
                 # tell no direction
                 rising = (
                     1.0
-                    if rates[used & (inside == 1)].mean() > rates[used & (inside == 0)].mean()
+                    if rates[used & (in_phase == 1)].mean() > rates[used & (in_phase == 0)].mean()
                     else -1.0
                 )
                 rate, steep = (gap[0] + gap[1]) / 2, rising * 1e3

@@ -38,11 +38,11 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place: int) -> Any:
+    def __getitem__(self, row: int) -> Any:
         """The value of one run as a Python object, None where it has none."""
-        if self.missing[place]:
+        if self.missing[row]:
             return None
-        value = self.values[place].item()
+        value = self.values[row].item()
         return self.texts[value] if self.kind == "text" else value
 
     def tolist(self) -> list[Any]:
@@ -50,8 +50,8 @@ class Column:
         values = self.values.tolist()
         if self.kind == "text":
             values = [self.texts[code] for code in values]
-        for place in numpy.flatnonzero(self.missing).tolist():
-            values[place] = None
+        for row in numpy.flatnonzero(self.missing).tolist():
+            values[row] = None
         return values
 
     @cached_property
@@ -74,12 +74,12 @@ class Column:
 
     def few_values(self, most: int) -> list[Any] | None:
         """Its different values in order, if there are no more than `most`."""
-        known = self.values[~self.missing]
+        present = self.values[~self.missing]
         # A thousand runs of a measured quantity show that it has many values, and need no sorting
         # of all.
-        if len(numpy.unique(known[:1000])) > most:
+        if len(numpy.unique(present[:1000])) > most:
             return None
-        different = numpy.unique(known)
+        different = numpy.unique(present)
         if len(different) > most:
             return None
         if self.kind == "text":
@@ -92,15 +92,15 @@ class Column:
             if condition.operator not in ("=", "!="):
                 raise InputError(f"condition is {str(condition)!r}; null has no order: use = or !=")
             return self.missing == (condition.operator == "=")
-        wanted = wanted_value(condition, self.kind)
+        operand = wanted_value(condition, self.kind)
         compare = OPERATORS[condition.operator]
         if self.kind == "nothing":
             met = numpy.zeros(len(self), dtype=bool)
         elif self.kind == "text":
-            by_text = [compare(text.casefold(), wanted) for text in self.texts]
+            by_text = [compare(text.casefold(), operand) for text in self.texts]
             met = numpy.array(by_text, dtype=bool)[self.values]
         else:
-            met = numpy.asarray(compare(self.values, wanted))
+            met = numpy.asarray(compare(self.values, operand))
         return numpy.where(self.missing, condition.operator == "!=", met)
 
 

@@ -153,11 +153,11 @@ def compare(
         for where, runs in whole + slices:
             for row in _share_rows(group, where, runs):
                 shares.append(row)
-                found = _test_share(row, runs)
-                (findings if isinstance(found, Finding) else skipped).append(found)  # type: ignore[arg-type]
+                outcome = _test_share(row, runs)
+                (findings if isinstance(outcome, Finding) else skipped).append(outcome)  # type: ignore[arg-type]
         for where, runs in [*_tenths(group.runs), *slices]:
-            for found in _test_metrics(group, where, runs):
-                (findings if isinstance(found, Finding) else skipped).append(found)  # type: ignore[arg-type]
+            for outcome in _test_metrics(group, where, runs):
+                (findings if isinstance(outcome, Finding) else skipped).append(outcome)  # type: ignore[arg-type]
         boundaries += _boundary_rows(group, matched.continuous_width, resamples, seed)
     if not findings:
         raise InputError(no_test(matched, skipped))
@@ -232,13 +232,13 @@ def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
     edges = numpy.linspace(
         min(part.min() for part in logs), max(part.max() for part in logs), WIDTH_SLICES + 1
     )
-    places = [
+    slice_numbers = [
         numpy.clip(numpy.searchsorted(edges, part, side="right") - 1, 0, WIDTH_SLICES - 1)
         for part in logs
     ]
     for slice_ in range(WIDTH_SLICES):
         where = f"width {2 ** edges[slice_]:.0f} to {2 ** edges[slice_ + 1]:.0f}"
-        yield where, (runs[0][places[0] == slice_], runs[1][places[1] == slice_])
+        yield where, (runs[0][slice_numbers[0] == slice_], runs[1][slice_numbers[1] == slice_])
 
 
 def _share_rows(group: MatchedRuns, where: str, runs: Pair) -> list[ShareRow]:
@@ -284,8 +284,8 @@ def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Findin
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
         parts += [
-            (among, (circular(runs[0], wanted), circular(runs[1], wanted)), metrics)
-            for among, wanted in by_circularity
+            (among, (circular(runs[0], is_circular), circular(runs[1], is_circular)), metrics)
+            for among, is_circular in by_circularity
         ]
     else:
         parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), metrics))
@@ -323,11 +323,11 @@ def _boundary_rows(
             if measure not in runs:
                 sides.append(None)
                 continue
-            some = circular(runs) if group.circular else accurate(runs)
+            fitted_runs = circular(runs) if group.circular else accurate(runs)
             side_seed = 2 * seed + position
             sides.append(
                 metric_boundary(
-                    some,
+                    fitted_runs,
                     measure,
                     by_width=continuous_width,
                     width=width,

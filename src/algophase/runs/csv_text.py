@@ -15,7 +15,7 @@ PIECE = 1000  # rows
 class Values(Protocol):
     """A column: a list, or one of a table that is kept as arrays."""
 
-    def __getitem__(self, place: int, /) -> Any: ...
+    def __getitem__(self, row: int, /) -> Any: ...
 
 
 def csv_text(columns: Mapping[str, Values], rows: Iterable[int]) -> str:

@@ -65,15 +65,15 @@ def arrivals(
         raise InputError(
             f"the table of moments has no column {column}; sweep it again with this version"
         )
-    seen = moments.pivot_table(
+    by_epoch = moments.pivot_table(
         index="run_id", columns="epoch", values=column, dropna=False
     ).sort_index(axis=1)
-    there = reaches(seen, line).to_numpy()[:, ::-1]
-    staying = numpy.logical_and.accumulate(there, axis=1).sum(
+    reached = reaches(by_epoch, line).to_numpy()[:, ::-1]
+    staying = numpy.logical_and.accumulate(reached, axis=1).sum(
         axis=1
     )  # looks at the end at which it is there
-    epochs = numpy.append(seen.columns.to_numpy(float), numpy.inf)
-    return pandas.Series(epochs[len(epochs) - 1 - staying], index=seen.index)
+    epochs = numpy.append(by_epoch.columns.to_numpy(float), numpy.inf)
+    return pandas.Series(epochs[len(epochs) - 1 - staying], index=by_epoch.index)
 
 
 def emergence(
@@ -87,14 +87,14 @@ def emergence(
     """How much earlier one quantity arrives than another, over the runs of a table of moments.
     lines: of either.
     """
-    one, other = (
+    first_arrivals, then_arrivals = (
         arrivals(moments, name, line) for name, line in zip((first, then), lines, strict=True)
     )
-    both = numpy.isfinite(one) & numpy.isfinite(other)
+    both = numpy.isfinite(first_arrivals) & numpy.isfinite(then_arrivals)
     count = int(both.sum())
     if count == 0:
         raise InputError(f"there is no run in which both {first} and {then} arrive")
-    leads = (other - one)[both].to_numpy()
+    leads = (then_arrivals - first_arrivals)[both].to_numpy()
     again = numpy.random.default_rng(seed).integers(count, size=(resamples, count))
     return Emergence(
         first,
@@ -104,6 +104,6 @@ def emergence(
         lead=Estimate(
             float(numpy.median(leads)), bootstrap_interval(numpy.median(leads[again], axis=1))
         ),
-        arrived=(float(one[both].median()), float(other[both].median())),
+        arrived=(float(first_arrivals[both].median()), float(then_arrivals[both].median())),
         open=len(both) - count,
     )

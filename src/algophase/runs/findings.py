@@ -103,8 +103,8 @@ class BoundaryRow:
         rates = [side.rate if side is not None else None for side in self.sides]
         assert rates[0] is not None
         assert rates[1] is not None
-        held = (rates[1].holds(rates[0].value), rates[0].holds(rates[1].value))
-        return None if None in held else all(held)
+        contained = (rates[1].holds(rates[0].value), rates[0].holds(rates[1].value))
+        return None if None in contained else all(contained)
 
 
 def tested(group: MatchedRuns) -> tuple[str, ...]:

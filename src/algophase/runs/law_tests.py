@@ -467,9 +467,9 @@ def _start_power(
     return float((numpy.abs(mean_areas - 0.5) > edge * spread).mean())
 
 
-def _area(keys: Floats, others: Floats) -> Floats:
+def _area(keys: Floats, rest: Floats) -> Floats:
     """The share of pairs in which the key (..., n) is stronger than another (..., m); half of a
     tie.
     """
-    apart = keys[..., :, None] - others[..., None, :]
+    apart = keys[..., :, None] - rest[..., None, :]
     return numpy.asarray((numpy.sign(apart).mean(axis=(-2, -1)) + 1) / 2)

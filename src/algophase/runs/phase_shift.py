@@ -89,8 +89,10 @@ def phase_shifts(
             f"for {choices}"
         )
     frame = frame[frame["_rate"].notna() & frame[SYMMETRICITY].notna()]
-    inside = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
-    boundary = phase_boundary(frame["_rate"].to_numpy(), inside.astype(float), resamples=resamples)
+    in_phase = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
+    boundary = phase_boundary(
+        frame["_rate"].to_numpy(), in_phase.astype(float), resamples=resamples
+    )
     shifts = []
     for name in columns:
         has_value = frame[name].notna().to_numpy()
@@ -101,7 +103,7 @@ def phase_shifts(
             )
         rows = frame[has_value]
         rates, values, tenths = (rows[column].to_numpy() for column in ("_rate", name, "_tenth"))
-        shift = _shift(name, rates, values, inside[has_value], tenths, resamples, seed)
+        shift = _shift(name, rates, values, in_phase[has_value], tenths, resamples, seed)
         shifts.append(shift)
     return boundary, shifts
 

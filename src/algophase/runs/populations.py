@@ -65,10 +65,12 @@ def find_sweeps(place: Path) -> list[Path]:
 def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
     """Changes when a sweep's files do."""
     try:
-        found = [(file.name, file.stat()) for file in (path / "sweep.json", *shard_paths(path))]
+        file_stats = [
+            (file.name, file.stat()) for file in (path / "sweep.json", *shard_paths(path))
+        ]
     except (OSError, InputError):
         return ()
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in file_stats)
 
 
 def read_population(path: Path) -> Population:
@@ -152,8 +154,8 @@ def _origin(sittings: Sequence[object]) -> str:
     devices = list(
         dict.fromkeys(str(record["device"]) for record in records if record.get("device"))
     )
-    made = f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}" if commits else ""
-    return ", ".join(filter(None, [days(records), made, _few(devices)]))
+    code = f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}" if commits else ""
+    return ", ".join(filter(None, [days(records), code, _few(devices)]))
 
 
 def _few(names: Sequence[str]) -> str:

@@ -30,22 +30,24 @@ def settings_of(network: Network) -> dict[str, Any]:
 
 def foreign_settings(network: Network, population: Runs) -> list[str]:
     """Settings in which a network is unlike every run of a population, in words."""
-    found = []
+    differences = []
     own = settings_of(network)
     for key in MATCHED:
         if key == "operation" and own.get(key, "add") != "add" and key not in population.frame:
-            found.append(f"operation {own[key]} (there add)")
+            differences.append(f"operation {own[key]} (there add)")
         if key not in population.frame:
             continue
         values = {plain_setting(value) for value in population.frame[key].unique()}
         if key == "width" and population.continuous_width:
             low, high = population.frame[key].min(), population.frame[key].max()
             if "width" not in own or not low <= own["width"] <= high:
-                found.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
+                differences.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
         elif plain_setting(own.get(key)) not in values:
-            there = ", ".join(sorted(map(str, values))[:5])
-            found.append(f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {there})")
-    return found
+            population_values = ", ".join(sorted(map(str, values))[:5])
+            differences.append(
+                f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {population_values})"
+            )
+    return differences
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,15 @@ def standings(analysis: Analysis, population: Runs) -> list[MetricStanding]:
 
     Not accuracy: it is the same for all of the core.
     """
-    core, found = population.core.frame, []
-    for metric in (each.name for each in metrics() if each.shown and each.name != "accuracy"):
-        if metric in core and core[metric].notna().any():
-            known = core[core[metric].notna()]
-            values = known[["_verdict"]].assign(value=known[metric])
-            found.append(
-                MetricStanding(metric, analysis.metrics[metric], population.core_name, values)
+    core, by_metric = population.core.frame, []
+    for metric in metrics():
+        name = metric.name
+        if not metric.shown or name == "accuracy":
+            continue
+        if name in core and core[name].notna().any():
+            measured = core[core[name].notna()]
+            values = measured[["_verdict"]].assign(value=measured[name])
+            by_metric.append(
+                MetricStanding(name, analysis.metrics[name], population.core_name, values)
             )
-    return found
+    return by_metric
