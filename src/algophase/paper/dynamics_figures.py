@@ -39,11 +39,13 @@ class Stage:
 
 
 def stages(networks: Mapping[int, Network]) -> list[Stage]:
-    found = []
+    along_training = []
     for epoch, network in networks.items():
         specimen = Specimen(network)
-        found.append(Stage(epoch, specimen, moment_details(network, specimen.analysis).pairs))
-    return found
+        along_training.append(
+            Stage(epoch, specimen, moment_details(network, specimen.analysis).pairs)
+        )
+    return along_training
 
 
 def draw_stages(shown: Sequence[Stage]) -> "Figure":
@@ -86,10 +88,10 @@ def draw_stages(shown: Sequence[Stage]) -> "Figure":
 
 def draw_state(specimen: Specimen) -> "Figure":
     """Every circle of a network: its tokens above, the correct logits with it alone below."""
-    shown = specimen.analysis.circles[:MOST_CIRCLES]
-    figure = new_figure(max(3.4, 1.75 * len(shown) + 0.3), 4.4)
-    grid = figure.subplots(2, len(shown), squeeze=False)
-    for column, item in enumerate(shown):
+    circles = specimen.analysis.circles[:MOST_CIRCLES]
+    figure = new_figure(max(3.4, 1.75 * len(circles) + 0.3), 4.4)
+    grid = figure.subplots(2, len(circles), squeeze=False)
+    for column, item in enumerate(circles):
         above, below = grid[:, column]
         draw_circle(above, specimen.components, item.circle, FEW_LABELS)
         above.tick_params(labelsize=6.5)
@@ -106,12 +108,24 @@ def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **
     """Median and quartiles over the runs, with the runs themselves behind."""
     for _, run in table.groupby("run_id"):
         axes.plot(run["epoch"], run[column], color=colour, alpha=0.12, linewidth=0.5, zorder=1)
-    found = quartiles(table, column)
+    by_epoch = quartiles(table, column)
     axes.fill_between(
-        found.index, found["low"], found["high"], color=colour, alpha=0.25, linewidth=0, zorder=2
+        by_epoch.index,
+        by_epoch["low"],
+        by_epoch["high"],
+        color=colour,
+        alpha=0.25,
+        linewidth=0,
+        zorder=2,
     )
     axes.plot(
-        found.index, found["middle"], color=colour, marker="o", markersize=3, zorder=3, **style
+        by_epoch.index,
+        by_epoch["middle"],
+        color=colour,
+        marker="o",
+        markersize=3,
+        zorder=3,
+        **style,
     )
 
 
@@ -162,8 +176,8 @@ def draw_population(table: "pandas.DataFrame") -> "Figure":
         ncols=6,
         title="strongest pair of components",
     )
-    known = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
-    _curve(share, known, "pizza_share_of_pair", COLORS[1])
+    with_form = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
+    _curve(share, with_form, "pizza_share_of_pair", COLORS[1])
     share.axhspan(1 / 3, 2 / 3, color="0.93", zorder=0)
     share.set(
         ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form"
@@ -183,10 +197,10 @@ def draw_companions(table: "pandas.DataFrame") -> "Figure":
     """How often a companion is there, and what its removal costs where it is."""
     epochs = sorted(table["epoch"].unique().tolist())
     figure = new_figure(7.0, 2.9)
-    there, accuracy, cost = figure.subplots(1, 3)
+    presence, accuracy, cost = figure.subplots(1, 3)
     shares = [(table["accompanying"][table["epoch"] == epoch] > 0).mean() for epoch in epochs]
-    there.plot(epochs, shares, color=COLORS[3], marker="o", markersize=3)
-    there.set(ylim=(0, 1.02), ylabel="share of runs", title="an accompanying circle exists")
+    presence.plot(epochs, shares, color=COLORS[3], marker="o", markersize=3)
+    presence.set(ylim=(0, 1.02), ylabel="share of runs", title="an accompanying circle exists")
     having = table[table["accompanying"] > 0]
     if len(having):
         _curve(accuracy, having, "accuracy", COLORS[6], label="whole network")
@@ -202,6 +216,6 @@ def draw_companions(table: "pandas.DataFrame") -> "Figure":
         cost.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     accuracy.set(ylabel="accuracy over all pairs", title="runs that have one")
     cost.set(ylabel="percentage points", title="accuracy lost without them")
-    for axes in (there, accuracy, cost):
+    for axes in (presence, accuracy, cost):
         _epoch_axis(axes, epochs)
     return figure

@@ -39,15 +39,15 @@ def _face(axes: "Axes", modulus: int, frequency: int = 1, labels: float = 1.17) 
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.5", linewidth=0.8))
-    places = on_face(circle(modulus, frequency))
-    axes.scatter(places[:, 0], places[:, 1], s=8, color="0.3", zorder=3)
-    for token, (x, y) in enumerate(places.tolist()):
+    points = on_face(circle(modulus, frequency))
+    axes.scatter(points[:, 0], points[:, 1], s=8, color="0.3", zorder=3)
+    for token, (x, y) in enumerate(points.tolist()):
         axes.text(
             labels * x, labels * y, str(token or modulus), ha="center", va="center", fontsize=7.5
         )
     axes.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
     axes.axis("off")
-    return places
+    return points
 
 
 def _arrow(
@@ -124,49 +124,49 @@ def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
     ):
         part.suptitle(f"{name}: {a} + {b} = {answer} (mod {modulus})", fontsize=10, weight="bold")
         embed, step, score = part.subplots(1, 3)
-        places = _face(embed, modulus)
-        _arrow(embed, places[a], FIRST, "$E_a$", (0.0, 0.17))
-        _arrow(embed, places[b], SECOND, "$E_b$", (0.2, 0.0))
+        points = _face(embed, modulus)
+        _arrow(embed, points[a], FIRST, "$E_a$", (0.0, 0.17))
+        _arrow(embed, points[b], SECOND, "$E_b$", (0.2, 0.0))
         embed.set_title("1. embed: $E_a=(\\cos w a,\\ \\sin w a)$")
         if name == "Clock":
             _face(step, modulus)
             _arc(step, 0, a / modulus, 0.62, FIRST)
             _arc(step, a / modulus, b / modulus, 0.8, SECOND)
             step.plot(
-                *zip((0, 0), places[answer].tolist(), strict=True),
+                *zip((0, 0), points[answer].tolist(), strict=True),
                 color=ANSWER,
                 linewidth=1.5,
             )
-            step.scatter(*places[answer].tolist(), s=36, color=ANSWER, zorder=4)
+            step.scatter(*points[answer].tolist(), s=36, color=ANSWER, zorder=4)
             step.text(0, -0.05, "$w a + w b$", ha="center", va="top", fontsize=9)
             step.set_title("2. add the angles, by multiplying")
             _scores(score, clock_logits(modulus, 1)[a, b], "3. $Q_{abc}=\\cos w(a+b-c)$")
         else:
             _draw_slices(step, modulus)
             _face(step, modulus)
-            _draw_midpoints(step, places, a, b)
+            _draw_midpoints(step, points, a, b)
             step.set_title("2. average: which slice is $E_{ab}$ in?")
             formula = "3. $Q_{abc}=|\\cos\\frac{w(a-b)}{2}|\\,\\cos w(a+b-c)$"
             _scores(score, pizza_logits(modulus, 1)[a, b], formula)
     return figure
 
 
-def _draw_midpoints(axes: "Axes", places: Tensor, a: int, b: int) -> None:
+def _draw_midpoints(axes: "Axes", points: Tensor, a: int, b: int) -> None:
     """The pair's midpoint, and those of all pairs with the same sum, which lie on one line
     through the middle.
     """
-    p, group = len(places), cyclic_group(len(places))
+    p, group = len(points), cyclic_group(len(points))
     label = group.sum(a, b)
     partners = group.sum(group.inverses, label)  # x and its partner add to the label
-    same = (places + places[partners]) / 2
-    axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color="0.3", linewidth=0.8)
+    same = (points + points[partners]) / 2
+    axes.plot(*zip(points[a].tolist(), points[b].tolist(), strict=True), color="0.3", linewidth=0.8)
     axes.scatter(
         same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4
     )
-    x, y = ((places[a] + places[b]) / 2).tolist()
+    x, y = ((points[a] + points[b]) / 2).tolist()
     for (across, up), colour in (
-        (places[a].tolist(), FIRST),
-        (places[b].tolist(), SECOND),
+        (points[a].tolist(), FIRST),
+        (points[b].tolist(), SECOND),
         ((x, y), ANSWER),
     ):
         axes.scatter(across, up, s=36, color=colour, zorder=5 if colour == ANSWER else 4)
@@ -201,12 +201,12 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
         ),
         (second, 2, ANSWER, "accompanying, frequency $2k$:\nadjacent, midpoint far out"),
     ):
-        places = _face(axes, modulus, frequency)
+        points = _face(axes, modulus, frequency)
         axes.plot(
-            *zip(places[a].tolist(), places[b].tolist(), strict=True), color=colour, linewidth=1.2
+            *zip(points[a].tolist(), points[b].tolist(), strict=True), color=colour, linewidth=1.2
         )
-        axes.scatter(places[[a, b], 0], places[[a, b], 1], s=30, color=colour, zorder=4)
-        middle = (places[a] + places[b]) / 2
+        axes.scatter(points[[a, b], 0], points[[a, b], 1], s=30, color=colour, zorder=4)
+        middle = (points[a] + points[b]) / 2
         axes.plot(
             *zip((0, 0), middle.tolist(), strict=True), color=colour, linestyle=":", linewidth=1.5
         )

@@ -47,12 +47,12 @@ def make(
             with house_style():
                 product = item.make(sources)
                 files = _write(item, product, out)
-            made = Made(item, product.source, files, product.claims)
+            result = Made(item, product.source, files, product.claims)
         except InputError as error:
-            made = Made(item, "", (), (), str(error))
-        results.append(made)
+            result = Made(item, "", (), (), str(error))
+        results.append(result)
         if told is not None:
-            told(made)
+            told(result)
     write_atomically(out / "claims.csv", claims_csv(results).encode())
     return results
 
@@ -80,8 +80,8 @@ def claims_csv(results: Iterable[Made]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["label", "claim", "published", "ours", "sample", "verdict", "note", "source"])
-    for made in results:
-        for claim in made.claims:
+    for result in results:
+        for claim in result.claims:
             numbers = (
                 claim.text,
                 claim.published,
@@ -90,17 +90,17 @@ def claims_csv(results: Iterable[Made]) -> str:
                 claim.verdict,
                 claim.note,
             )
-            writer.writerow([made.item.label, *numbers, made.source])
+            writer.writerow([result.item.label, *numbers, result.source])
     return buffer.getvalue()
 
 
 def page(results: list[Made], path: Path, command: str) -> str:
     """The results page, in Markdown; pictures are linked relative to where it lies."""
     counts: dict[str, int] = {}
-    for made in results:
-        for claim in made.claims:
+    for result in results:
+        for claim in result.claims:
             counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
-    missing = [made for made in results if made.problem]
+    missing = [result for result in results if result.problem]
     lines = [
         "# The paper, item by item",
         "",
@@ -118,20 +118,20 @@ def page(results: list[Made], path: Path, command: str) -> str:
         'The rule behind "supported" stands in the note; "undecided" means too few runs to say.',
         "",
     ]
-    for made in results:
-        item = made.item
+    for result in results:
+        item = result.item
         lines += [
             f"## {item.label}: {item.title}",
             "",
-            f"{item.place}. {made.verdict[:1].upper()}{made.verdict[1:]}.",
+            f"{item.place}. {result.verdict[:1].upper()}{result.verdict[1:]}.",
             "",
         ]
-        if made.source:
-            lines += [f"Data: {made.source}.", ""]
-        if made.claims:
-            claims = Table(CLAIM_HEAD, [_cells(claim) for claim in made.claims])
+        if result.source:
+            lines += [f"Data: {result.source}.", ""]
+        if result.claims:
+            claims = Table(CLAIM_HEAD, [_cells(claim) for claim in result.claims])
             lines += [claims.markdown(rule="---"), ""]
-        for file in made.files:
+        for file in result.files:
             where = Path(os.path.relpath(file, path.parent)).as_posix()
             if file.suffix == ".png":
                 lines += [f"![{item.title}]({where})", ""]

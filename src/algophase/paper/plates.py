@@ -105,7 +105,12 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
 
 def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:
     partner = next(
-        (other for other in exhibit.evidence if other.circle.frequency == item.accompanies), None
+        (
+            candidate
+            for candidate in exhibit.evidence
+            if candidate.circle.frequency == item.accompanies
+        ),
+        None,
     )
     with_ = "" if partner is None else f" (with {exhibit.number_of(partner)})"
     return f"circle {exhibit.number_of(item)}{with_}, k = {item.circle.frequency}"
@@ -187,11 +192,11 @@ def draw_isolated(
 
 
 def draw_plates(taken: Plates) -> "Figure":
-    shown = taken.plates
-    figure = new_figure(max(3.4, PANEL * len(shown)), 2 * PANEL + 1.1)
+    plates = taken.plates
+    figure = new_figure(max(3.4, PANEL * len(plates)), 2 * PANEL + 1.1)
     figure.set_layout_engine("constrained", w_pad=0.08)
-    rows = figure.subplots(2, len(shown), squeeze=False)
-    for column, plate in enumerate(shown):
+    rows = figure.subplots(2, len(plates), squeeze=False)
+    for column, plate in enumerate(plates):
         top, bottom = rows[0, column], rows[1, column]
         image = logits_in_steps(top, plate.logits, plate.order)
         figure.colorbar(image, ax=top, location="bottom", aspect=30)
@@ -199,10 +204,10 @@ def draw_plates(taken: Plates) -> "Figure":
         draw_plane(bottom, plate.points, plate.frequency, plate.axes)
         bottom.set_aspect("equal", adjustable="box")
         bottom.locator_params(nbins=3)
-    if len(shown[0].points) > 1:
+    if len(plates[0].points) > 1:
         operand_legend(figure)
     count = (
-        f"{len(shown)} of {taken.circles}" if len(shown) < taken.circles else f"all {len(shown)}"
+        f"{len(plates)} of {taken.circles}" if len(plates) < taken.circles else f"all {len(plates)}"
     )
     set_title(
         figure,

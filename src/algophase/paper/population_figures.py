@@ -82,9 +82,9 @@ def rates_figure(
     """
     figure = new_figure(WIDTH, height * len(rows) + 0.45)
     grid = figure.subplots(len(rows), 2, squeeze=False)
-    for row, (title, kinds, found) in zip(grid, rows, strict=True):
+    for row, (title, kinds, transitions) in zip(grid, rows, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
-            rate_panel(axes, kinds, measure, found.get(measure))
+            rate_panel(axes, kinds, measure, transitions.get(measure))
         row[0].set_title(title, loc="left")
     lowest = [
         runs[SYMMETRICITY].min() for _, kinds, _ in rows for runs in kinds.values() if len(runs)
@@ -153,9 +153,9 @@ def plane_panels(
         boundary = lines[measure]
         if boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
             rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
-            shown = (rates >= 0) & (rates <= 1)
-            axes.plot(rates[shown], widths[shown], color="white", linewidth=3.2)
-            axes.plot(rates[shown], widths[shown], color=LINE, linewidth=1.6)
+            in_range = (rates >= 0) & (rates <= 1)
+            axes.plot(rates[in_range], widths[in_range], color="white", linewidth=3.2)
+            axes.plot(rates[in_range], widths[in_range], color=LINE, linewidth=1.6)
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
@@ -192,15 +192,15 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
     whole, close = figure.subplots(1, 2, sharey=True)
     total = sum(map(len, populations.values()))
     for axes in (whole, close):
-        for place, runs in enumerate(populations.values()):
-            for kind, some in by_circularity(runs).items():
+        for index, runs in enumerate(populations.values()):
+            for kind, part in by_circularity(runs).items():
                 style: dict[str, Any] = {
-                    "color": COLORS[place],
-                    "marker": MARKERS[place],
+                    "color": COLORS[index],
+                    "marker": MARKERS[index],
                     "zorder": 2 + (kind == "circular"),
                 }
                 style["alpha"] = 0.85 if kind == "circular" else 0.25
-                drawn = _scatter(axes, some[SYMMETRICITY], some[measure], _size(total), **style)
+                drawn = _scatter(axes, part[SYMMETRICITY], part[measure], _size(total), **style)
                 drawn.set_rasterized(total > RASTER_FROM)
         axes.axhline(LOW.limit, color="0.4", linewidth=0.8, linestyle=":", zorder=1)
         axes.axvline(SYMMETRIC.limit, color="0.4", linewidth=0.8, linestyle="--", zorder=1)
@@ -208,7 +208,7 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
     whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
     close.set(xlim=(0.95, 1.0005), title="close to 1")
     whole.set_title("all")
-    handles = [_mark(name, COLORS[place], MARKERS[place]) for place, name in enumerate(populations)]
+    handles = [_mark(name, COLORS[index], MARKERS[index]) for index, name in enumerate(populations)]
     handles += [
         _mark("circular", "0.3"),
         _mark("not circular (pale)", "0.3", alpha=0.25),
@@ -258,6 +258,6 @@ def worst_circularity(runs: Runs) -> "pandas.Series[float]":
     if "operand_circularity" not in runs:
         return runs[CIRCULARITY].astype(float)
     lower = runs["operand_circularity"].map(
-        lambda each: min(each) if each is not None and len(each) else numpy.nan
+        lambda operands: min(operands) if operands is not None and len(operands) else numpy.nan
     )
     return runs[CIRCULARITY].astype(float).fillna(lower.astype(float))

@@ -179,13 +179,13 @@ def _transition(runs: Runs, measure: str) -> Transition:
     if ends.rate is None:
         return ends
     measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    inside = inside_phase(measurable.frame, measure)
+    in_phase = inside_phase(measurable.frame, measure)
     low = measurable["_rate"] < ends.rate
     return replace(
         ends,
-        below=measurable.where(low).share(inside[low]),
-        above=measurable.where(~low).share(inside[~low]),
-        right=measurable.share(inside == low),
+        below=measurable.where(low).share(in_phase[low]),
+        above=measurable.where(~low).share(in_phase[~low]),
+        right=measurable.share(in_phase == low),
     )
 
 
@@ -297,9 +297,9 @@ def bend(
     from scipy.stats import chi2
 
     measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    inside: Floats = inside_phase(measurable.frame, measure).to_numpy(float)
+    in_phase: Floats = inside_phase(measurable.frame, measure).to_numpy(float)
     widths = scale(measurable["width"].to_numpy(float))
-    if not len(measurable) or inside.min() == inside.max() or widths.min() == widths.max():
+    if not len(measurable) or in_phase.min() == in_phase.max() or widths.min() == widths.max():
         return None
     x = (widths - (widths.min() + widths.max()) / 2) / (
         (widths.max() - widths.min()) / 2
@@ -313,7 +313,7 @@ def bend(
         .T
     )
     weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)
-    straight, curved = fit(design[:, :3], inside, weights)[0], fit(design, inside, weights)[0]
+    straight, curved = fit(design[:, :3], in_phase, weights)[0], fit(design, in_phase, weights)[0]
     at = numpy.linspace(-1, 1, 101)[:, None]
     line = 0.5 - (straight[0] + straight[2] * at) / straight[1]
     curve = 0.5 - (curved[0] + curved[2] * at + curved[3] * at * at) / curved[1]
@@ -322,14 +322,14 @@ def bend(
         return None
     usable = distance[1:][numpy.isfinite(distance[1:])]
     low, high = numpy.quantile(usable, TAILS) if len(usable) else (0.0, 0.0)
-    enough = len(usable) > 0 and min(inside.sum(), (1 - inside).sum()) >= FEWEST_OF_EACH
+    enough = len(usable) > 0 and min(in_phase.sum(), (1 - in_phase).sum()) >= FEWEST_OF_EACH
     largest = Estimate(float(distance[0]), (float(low), float(high)) if enough else None)
-    gained = _log_likelihood(design, inside, curved[:, 0]) - _log_likelihood(
-        design[:, :3], inside, straight[:, 0]
+    gained = _log_likelihood(design, in_phase, curved[:, 0]) - _log_likelihood(
+        design[:, :3], in_phase, straight[:, 0]
     )
     return Bend(len(x), largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
 
 
-def _log_likelihood(design: Floats, inside: Floats, beta: Floats) -> float:
-    signed = numpy.where(inside == 1, 1.0, -1.0) * (design @ beta)
+def _log_likelihood(design: Floats, in_phase: Floats, beta: Floats) -> float:
+    signed = numpy.where(in_phase == 1, 1.0, -1.0) * (design @ beta)
     return -float(numpy.logaddexp(0.0, -signed).sum())

@@ -164,8 +164,8 @@ class Sources:
             raise Missing(f"{where}; it would have {role} ({what}){also}")
         if exhibit is None:
             raise Missing(f"the gallery has no {role} yet ({what}){also}")
-        held = [exhibit.get("path"), *(exhibit.get("paths") or [])]
-        if not all((self.gallery / path).exists() for path in held if isinstance(path, str)):
+        paths = [exhibit.get("path"), *(exhibit.get("paths") or [])]
+        if not all((self.gallery / path).exists() for path in paths if isinstance(path, str)):
             clone = (
                 "an installed package has the gallery's tables alone; a clone of the "
                 "project has its networks: --gallery DIR"
@@ -203,17 +203,17 @@ class Sources:
 
     def _directory(self, space: str) -> Path:
         """The directory of a space's sweep: one of the user's that holds it, else the gallery's."""
-        for path, held in self.own.items():
-            if held == space:
+        for path, own_space in self.own.items():
+            if own_space == space:
                 self.unused.pop(path, None)
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():
             return self.gallery / space
-        given = "give it with --from DIR" + (
+        advice = "give it with --from DIR" + (
             "" if self.gallery else ", or take the project's own with --gallery DIR"
         )
         raise Missing(
-            f"there is no sweep of {space}; make one with: algophase sweep {space}, and {given}"
+            f"there is no sweep of {space}; make one with: algophase sweep {space}, and {advice}"
         )
 
     def runs(self, space: str, *columns: str) -> Runs:
@@ -239,13 +239,13 @@ class Sources:
     def moments(self, space: str) -> Moments:
         """The runs of a sweep along training (`algophase sweep --snapshot`)."""
         path = self._directory(space)
-        found = SweepDirectory(path).moments()
-        if found is None:
+        arrow_table = SweepDirectory(path).moments()
+        if arrow_table is None:
             raise Missing(
                 f"{path} was not followed along training; make it with: algophase sweep {space} "
                 "--snapshot EPOCH ..."
             )
-        table = found.to_pandas()
+        table = arrow_table.to_pandas()
         return Moments(
             table,
             f"{table['run_id'].nunique():,} runs of {space} at {table['epoch'].nunique()} "
@@ -267,7 +267,7 @@ class Sources:
 
     def lacking(self, needs: tuple[str, ...]) -> list[str]:
         """Why an item cannot be made, one line per need; empty if it can."""
-        found = []
+        reasons = []
         for need in needs:
             kind, _, name = need.partition(":")
             try:
@@ -278,8 +278,8 @@ class Sources:
                 elif kind == "moments":
                     self.moments(name)
             except InputError as error:
-                found.append(str(error))
-        return found
+                reasons.append(str(error))
+        return reasons
 
 
 def source_of(*exhibits: Exhibit) -> str:
