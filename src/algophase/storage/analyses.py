@@ -125,7 +125,8 @@ def network_files(
     """The network files that files and directories stand for, each once, and why others stand
     for none.
     """
-    files, problems = list[Path](), list[InputError]()
+    files = list[Path]()
+    problems = list[InputError]()
     for path in distinct(paths):
         try:
             files += find(path)

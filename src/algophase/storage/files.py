@@ -194,7 +194,8 @@ class JsonFile:
 
     @cached_property
     def _parsed(self) -> dict[str, Any] | InputError:
-        what, path = self.what, self.path
+        what = self.what
+        path = self.path
         if not self.exists:
             return InputError(f"{what} {path} is missing")
         try:

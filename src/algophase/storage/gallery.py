@@ -11,7 +11,8 @@ def shipped(path: str | os.PathLike[str]) -> Path:
     """A path, or the shipped sweep of that name where there is nothing else of it:
     `fixed-width`.
     """
-    path, gallery = given_path(path), default_gallery()
+    path = given_path(path)
+    gallery = default_gallery()
     if (
         gallery is None
         or len(path.parts) != 1

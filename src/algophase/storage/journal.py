@@ -66,7 +66,8 @@ class Journal:
             if isinstance(noted, list)
             else []
         )
-        finished_ids, gone = finished(), []
+        finished_ids = finished()
+        gone = []
         for file in files:
             if self._is_ours(file) and not self._counts(file, finished_ids) and file.exists():
                 file.unlink()

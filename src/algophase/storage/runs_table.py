@@ -75,9 +75,11 @@ def _leaf(field: "pyarrow.Field") -> tuple[str, "pyarrow.DataType"]:
     """Where a column's numbers are in a Parquet file, and their type."""
     import pyarrow
 
-    path, kind = field.name, field.type
+    path = field.name
+    kind = field.type
     while pyarrow.types.is_list(kind):
-        path, kind = f"{path}.list.element", kind.value_type
+        path = f"{path}.list.element"
+        kind = kind.value_type
     return path, kind
 
 
@@ -171,10 +173,8 @@ def _checked(table: "pyarrow.Table", former: Mapping[str, str], path: Path) -> "
     """
     table.validate(full=True)  # the text is text
     now = {then: name for name, then in former.items()}
-    about, renamed = (
-        table.schema.metadata,
-        table.rename_columns([now.get(name, name) for name in table.column_names]),
-    )
+    about = table.schema.metadata
+    renamed = table.rename_columns([now.get(name, name) for name in table.column_names])
     table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
     if "index" in table.column_names:
         _check_index(table["index"], path)
@@ -201,7 +201,8 @@ def read_row(path: Path, row_number: int) -> dict[str, Any]:
 
     file = open_shard(path)
     try:
-        group, first = 0, row_number
+        group = 0
+        first = row_number
         while first >= file.metadata.row_group(group).num_rows:
             first -= file.metadata.row_group(group).num_rows
             group += 1
@@ -232,7 +233,8 @@ def read_shards(
         all the same.
     only_single: read no lists, which take most of the memory. `read_row` reads those of one run.
     """
-    directory, chosen = shipped(path), None if columns is None else list(columns)
+    directory = shipped(path)
+    chosen = None if columns is None else list(columns)
     description = described(directory) if directory.is_dir() else None
     tables: dict[Path, pyarrow.Table] = {}
     owners: dict[int, tuple[str, Path]] = {}
@@ -356,7 +358,8 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
     """
     import pyarrow
 
-    names, order = table.column_names, list(range(table.num_rows))
+    names = table.column_names
+    order = list(range(table.num_rows))
     if EPOCH not in names and _in_order(table):
         return table
     epochs = table[EPOCH].to_pylist() if EPOCH in names else [None] * table.num_rows
@@ -371,7 +374,8 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
             )
         )
     if "run_id" in names:
-        ids, first = table["run_id"].to_pylist(), dict[Any, int]()
+        ids = table["run_id"].to_pylist()
+        first = dict[Any, int]()
         for row in order:
             first.setdefault(row if ids[row] is None else (ids[row], epochs[row]), row)
         order = list(first.values())

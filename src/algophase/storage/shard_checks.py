@@ -34,7 +34,8 @@ def check_declared(
     """That a file does not unpack to far more than it is. What it declares is looked at, and
     nothing is read yet.
     """
-    data, size = file.metadata, len(content)
+    data = file.metadata
+    size = len(content)
     groups = [data.row_group(number) for number in range(data.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     values = max(
@@ -77,7 +78,8 @@ def _length_in_table(table: "pyarrow.Table") -> int:
     import pyarrow
     import pyarrow.compute
 
-    waiting, total = [chunk for column in table.columns for chunk in column.chunks], 0
+    waiting = [chunk for column in table.columns for chunk in column.chunks]
+    total = 0
     while waiting:
         array = waiting.pop()
         if isinstance(array, pyarrow.DictionaryArray):
@@ -111,11 +113,14 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
             or types.is_boolean(kind)
             or kind in (pyarrow.float32(), pyarrow.float64())
         )
-        target, fits = kind, plain
+        target = kind
+        fits = plain
         if types.is_floating(kind) or types.is_decimal(kind):
-            target, fits = pyarrow.float64() if not plain else kind, True
+            target = pyarrow.float64() if not plain else kind
+            fits = True
         elif field.name in texts and (types.is_string(kind) or types.is_large_string(kind)):
-            target, fits = pyarrow.string(), True
+            target = pyarrow.string()
+            fits = True
         if not fits:
             what = "text" if field.name in texts else "numbers"
             raise InputError(

@@ -154,7 +154,8 @@ class SweepDirectory:
         existing = self.description() if self.exists else None
         if existing is not None and self._holds_something:
             if not same_sweep(existing, record):
-                name, new_name = existing["space"].get("name"), space["name"]
+                name = existing["space"].get("name")
+                new_name = space["name"]
                 reason = (
                     f"space {name} with seed {existing['seed']}"
                     if (name, existing["seed"]) != (new_name, seed)
@@ -212,7 +213,8 @@ class SweepDirectory:
         ).items():
             shard = table.to_pydict()
             try:
-                indices, ids = shard["index"], shard["run_id"]
+                indices = shard["index"]
+                ids = shard["run_id"]
             except KeyError as error:
                 raise InputError(
                     f"{path} has no column {error}: it is not a sweep shard; move it elsewhere"
@@ -357,7 +359,8 @@ class SweepDirectory:
 
         One with other runs may be: another part's, or that of a command that asked for more runs.
         """
-        checkpoints, finished = self.checkpoints(), self._ids()
+        checkpoints = self.checkpoints()
+        finished = self._ids()
         with contextlib.suppress(
             InputError
         ):  # one that is not readable is named by the sweep that would go on from it

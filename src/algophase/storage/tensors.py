@@ -141,7 +141,8 @@ def _listed(names: Collection[str]) -> str:
 
 def check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
     """That tensors are those of a template, by name, shape and type, and hold numbers."""
-    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    missing = expected.keys() - tensors.keys()
+    extra = tensors.keys() - expected.keys()
     if missing:
         raise InputError(f"tensor {_listed(missing)} is missing")
     if extra:

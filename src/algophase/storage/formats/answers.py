@@ -54,7 +54,9 @@ def answered(network: Network) -> Answered:
     """One row of pairs at a time, so that memory stays at p * outputs numbers."""
     first, second = network.operand_tables()
     labels = answers(network.task)
-    losses, right, answer = [], [], []
+    losses = []
+    right = []
+    answer = []
     for row, label in zip(first, labels, strict=True):
         logits = network.logits_from_embeddings(row.expand_as(second), second).double()
         margins = logits - logits.gather(1, label[:, None])

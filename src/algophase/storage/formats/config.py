@@ -164,7 +164,8 @@ class Config:
         for ours, value in observed.items():
             stated = self._read(ours)
             if stated is not None and value is not None and stated != value:
-                name, text = self.statements[ours].name, shown(self.statements[ours].value)
+                name = self.statements[ours].name
+                text = shown(self.statements[ours].value)
                 raise InputError(
                     f"{self.path}: its config says {name} {text}, which contradicts "
                     f"{ours.replace('_', ' ')} {value}"

@@ -36,7 +36,8 @@ def formats() -> dict[str, Format]:
 
 def recognize(contents: Contents, name: str | None = None) -> Format:
     """The format of a file, or the one asked for."""
-    by_name, path = formats(), contents.path
+    by_name = formats()
+    path = contents.path
     if name is not None and name not in by_name:
         raise InputError(f"format is {name!r}; choose one of {', '.join(by_name)}")
     if path.suffix not in SUFFIXES:

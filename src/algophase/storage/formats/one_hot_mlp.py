@@ -89,9 +89,11 @@ def _read(contents: Contents, reading: Reading) -> Network:
         ),
     )
     if reading.activation is not None:
-        activation, reason = reading.activation, "as given"
+        activation = reading.activation
+        reason = "as given"
     elif config.activation is not None:
-        activation, reason = config.activation, "which its config says"
+        activation = config.activation
+        reason = "which its config says"
     else:
         activation, reason = _activation(contents, task, build)
     network = build(activation)
@@ -192,8 +194,10 @@ def _comparison(beside: Mapping[str, Any], task: TaskSettings) -> _Comparison | 
     fraction = (
         None if task.training_fraction is None else task.training_pairs / task.modulus**2
     )  # of whole pairs
-    train, test = recorded_loss(beside, "train_loss"), recorded_loss(beside, "test_loss")
-    trained, tested = _pairs(beside, "train"), _pairs(beside, "test")
+    train = recorded_loss(beside, "train_loss")
+    test = recorded_loss(beside, "test_loss")
+    trained = _pairs(beside, "train")
+    tested = _pairs(beside, "test")
     recorded = [
         (loss, pairs)
         for loss, pairs in ((train, trained), (test, tested))

@@ -65,7 +65,8 @@ def load_network(path: Path, beside: JsonFile | None = None) -> Network:
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
-    path, beside = contents.path, contents.file.beside
+    path = contents.path
+    beside = contents.file.beside
     entries = read_description(beside)
     try:
         task = TaskSettings.from_dict(entries.get("task", {}))

@@ -317,7 +317,8 @@ class Machine:
                 raise Corrupt(f"record {storage.key[:40]!r} is said to be of two sizes")
             stack.append(storage)
         elif name in ("REDUCE", "NEWOBJ"):
-            arguments, function = stack.pop(), stack.pop()
+            arguments = stack.pop()
+            function = stack.pop()
             if not isinstance(function, Global) or not isinstance(arguments, tuple):
                 raise Refused(HOLDS_CODE)
             stack.append(function.call(*arguments))
@@ -391,7 +392,8 @@ class Builder:
         if key not in self.records:
             self.records[key] = self.read(view.storage)
         record = self.records[key]
-        available, asked = len(record) // view.dtype.itemsize, math.prod(view.shape)
+        available = len(record) // view.dtype.itemsize
+        asked = math.prod(view.shape)
         if asked > available:  # one number, shown as many: a small file could fill the memory
             raise InputError(
                 f"tensor {name} has {asked:,} numbers, of which the file holds {available:,}"

@@ -11,7 +11,8 @@ from algophase.storage.formats.transformer_lens import from_weights
 
 def is_transposed(contents: Contents) -> bool:
     """embed.W_E (width, tokens), attn.W_Q (heads, size, width), attn.W_O (width, heads * size)."""
-    embed, keys = contents.shape("embed.W_E"), contents.shape("blocks.0.attn.W_Q")
+    embed = contents.shape("embed.W_E")
+    keys = contents.shape("blocks.0.attn.W_Q")
     return (
         len(embed) == 2
         and len(keys) == 3

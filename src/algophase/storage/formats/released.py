@@ -43,7 +43,8 @@ def _fits(contents: Contents) -> bool:
 
 def _read(contents: Contents, reading: Reading) -> Network:
     """A network from model_<id>.pt; its id is the run's."""
-    path, beside = contents.path, contents.file.beside
+    path = contents.path
+    beside = contents.file.beside
     config = beside.object
     try:
         task, settings = read_config(config)
@@ -101,7 +102,8 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
             choices = ", ".join(f"{short} ({name})" for short, name in MODEL_TYPES.items())
             raise InputError(f"model_type is {shown(model_type)}; choose one of {choices}")
-        width, hidden = _value(config, "d_model", int), _value(config, "d_hidden", int)
+        width = _value(config, "d_model", int)
+        hidden = _value(config, "d_hidden", int)
         task = TaskSettings(modulus=modulus, training_fraction=config.get("frac"))
         return task, LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")

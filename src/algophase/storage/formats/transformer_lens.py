@@ -115,7 +115,8 @@ def _sizes(weights: Mapping[str, Tensor], contents: Contents) -> _Sizes:
     try:
         vocabulary, width = weights["embed.W_E"].shape
         heads, _, size = weights["blocks.0.attn.W_Q"].shape
-        context, outputs = len(weights["pos_embed.W_pos"]), weights["unembed.W_U"].shape[1]
+        context = len(weights["pos_embed.W_pos"])
+        outputs = weights["unembed.W_U"].shape[1]
     except (ValueError, IndexError, TypeError):
         raise InputError(
             f"{contents.path}: embed.W_E must be (tokens, width) and attn.W_Q (heads, width, size)"
@@ -230,7 +231,8 @@ def _variants(
 def _laid_out(variant: _Variant, layout: _Layout) -> _Variant:
     """With the tokens and outputs of a layout."""
     weights = dict(variant.weights)
-    tokens, outputs = torch.tensor(layout.tokens), torch.tensor(layout.outputs)
+    tokens = torch.tensor(layout.tokens)
+    outputs = torch.tensor(layout.outputs)
     weights["embed.W_E"] = weights["embed.W_E"][tokens]
     weights["unembed.W_U"] = weights["unembed.W_U"][:, outputs]
     if "unembed.b_U" in weights:
@@ -246,7 +248,8 @@ def from_weights(
 
     turned: square matrices of the file, read with their axes exchanged.
     """
-    config, sizes = Config(contents), _sizes(weights, contents)
+    config = Config(contents)
+    sizes = _sizes(weights, contents)
     _check_context(sizes.context, contents.path)
     config.check(
         **{
@@ -315,7 +318,8 @@ def _assumed(sizes: _Sizes, config: Config, reading: Reading) -> list[str]:
 def _network(
     variant: _Variant, sizes: _Sizes, config: Config, contents: Contents, reading: Reading
 ) -> Network:
-    weights, task = variant.weights, variant.task
+    weights = variant.weights
+    task = variant.task
     task = replace(
         task, training_fraction=config.training_fraction, operation=config.operation or "add"
     )
