@@ -129,7 +129,9 @@ def analyze(
                     bar.complain(outcome.problem)
                     failed += 1
                     continue
-                network, analysis, name = outcome.network, outcome.analysis, outcome.name
+                network = outcome.network
+                analysis = outcome.analysis
+                name = outcome.name
                 if analysis.instead is not None:
                     bar.complain(f"{outcome.source}: {_learned_instead(network, analysis.instead)}")
                     failed += 1

@@ -158,7 +158,8 @@ class TrainingBar(LiveBar):
             if progress.ensembles > 1
             else ""
         )
-        title, state = f"{counted(progress.networks, 'network')}{ensemble}", describe(progress)
+        title = f"{counted(progress.networks, 'network')}{ensemble}"
+        state = describe(progress)
         self.show(
             f"{title}: {state}", description=title, completed=progress.share, total=1, state=state
         )

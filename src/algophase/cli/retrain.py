@@ -131,7 +131,8 @@ def _count(sampled: "Sample") -> None:
 
 
 def _conclude(restored: "Restored") -> None:
-    run, retrained = f"run {restored.index}, {restored.run_id}", restored.made
+    run = f"run {restored.index}, {restored.run_id}"
+    retrained = restored.made
     if retrained is None:
         echo(f"{run}: its network is there already, {restored.path} (--force trains it again)")
         if restored.copy is not None:

@@ -211,7 +211,8 @@ def _header(path: Path, table: "Columns") -> list[str]:
     from algophase.storage.runs_table import provenance
     from algophase.storage.sweep_directory import SweepDirectory
 
-    lines, sittings = [], []
+    lines = []
+    sittings = []
     if path.is_dir():
         directory = SweepDirectory(path)
         sittings = directory.sittings()

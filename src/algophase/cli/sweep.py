@@ -221,10 +221,8 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
         if unfair:
             echo(unfair)
     if outcome.new:
-        training, analysis = (
-            outcome.training_seconds / outcome.new,
-            outcome.analysis_seconds / outcome.new,
-        )
+        training = outcome.training_seconds / outcome.new
+        analysis = outcome.analysis_seconds / outcome.new
         echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
     if outcome.without_weights:
         echo(
