@@ -113,7 +113,8 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     figure.legend(
         handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1
     )
-    rejected, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
+    rejected = len(comparison.rejected)
+    tests = counted(len(comparison.findings), "test")
     level = f"at a family-wise level of {comparison.level:.3g}"
     title = (
         f"{rejected} of {tests} {'differs' if rejected == 1 else 'differ'} {level}"

@@ -135,7 +135,8 @@ def logit_cells(matrix: Tensor) -> tuple[Tensor, tuple[float, float] | None]:
     """
     p = len(matrix)
     values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
-    middle, spread = values.mean().item(), (values.max() - values.min()).item()
+    middle = values.mean().item()
+    spread = (values.max() - values.min()).item()
     constant = spread <= 1e-9 * max(1.0, values.abs().max().item())
     return values, (middle - 0.5, middle + 0.5) if constant else None
 
@@ -176,7 +177,8 @@ def draw_isolated_logits(specimen: Specimen) -> "Figure":
     p = specimen.modulus
     figure, panels = _panels(len(drawn_circles(specimen)), 2.3)
     for axes, item in zip(panels, drawn_circles(specimen), strict=True):
-        answer, k = specimen.only([item]), order_frequency(item)
+        answer = specimen.only([item])
+        k = order_frequency(item)
         order = circle_order(p, k)
         image = logit_map(axes, answer.logits[order][:, order])
         axes.set_title(
@@ -323,7 +325,9 @@ def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
     reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
     axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
     for index, (x, y) in enumerate(zip(first, second, strict=True)):
-        colour, marker, label = COLORS[index], MARKERS[index], f"component {index + 1}"
+        colour = COLORS[index]
+        marker = MARKERS[index]
+        label = f"component {index + 1}"
         axes.scatter(
             x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5
         )
@@ -352,7 +356,8 @@ def attention_patterns(specimen: Specimen) -> list[AttentionPattern]:
     """Head by head, on each operand. With two positions the weights on a and b add up to a
     constant: only a's are given.
     """
-    network, p = specimen.network, specimen.modulus
+    network = specimen.network
+    p = specimen.modulus
     _, cache = network.run_with_cache()
     by_layer = [value for name, value in cache.items() if name.endswith("attn.hook_pattern")]
     operands: tuple[Literal["a", "b"], ...] = ("a", "b") if network.task.equals_sign else ("a",)
@@ -383,9 +388,11 @@ def draw_attention(specimen: Specimen) -> "Figure":
     """What the position that answers takes from each operand, head by head, after the attention
     rate is applied.
     """
-    network, patterns = specimen.network, attention_patterns(specimen)
+    network = specimen.network
+    patterns = attention_patterns(specimen)
     rate = attention_rate(network)
-    layers, heads = patterns[-1].layer, patterns[-1].head
+    layers = patterns[-1].layer
+    heads = patterns[-1].head
     operands = sorted({pattern.operand for pattern in patterns})
     rows = [(layer, operand) for layer in range(1, layers + 1) for operand in operands]
     figure = new_figure(1.9 * heads + 0.8, 1.9 * len(rows) + 0.7)
@@ -413,7 +420,8 @@ def draw_anatomy(specimen: Specimen) -> "Figure":
     assert anatomy is not None
     pizzas = anatomy.pizzas[:PER_ROW]
     order = list(dict.fromkeys(row for pizza in pizzas for row in pizza.rows))
-    w1, w2 = anatomy.aligned_w1[order][:, :16].T, anatomy.aligned_w2[:16][:, order]
+    w1 = anatomy.aligned_w1[order][:, :16].T
+    w2 = anatomy.aligned_w2[:16][:, order]
     figure = new_figure(8.0, 6.0)
     grid = figure.add_gridspec(3, len(pizzas))
     draw_aligned(figure, figure.add_subplot(grid[0, :]), w1, "embedding", "aligned $W_1$")

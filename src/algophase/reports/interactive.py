@@ -61,7 +61,8 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     """The tokens in the plane of a circle; each says its number on hover. Neighbours on the
     circle are joined.
     """
-    go, circle = graph_objects(), item.circle
+    go = graph_objects()
+    circle = item.circle
     first, second = axis_names(circle)
     figure = new_figure(x=first, y=second, height=SMALL, showlegend=False)
     tables = points_in_plane(specimen.components, circle)
@@ -271,7 +272,8 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
 
 def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
     """Losses, accuracies and the parameter norm along training, as far as they are there."""
-    epochs, panels = list(history["epochs"]), []
+    epochs = list(history["epochs"])
+    panels = []
     for name, columns in CURVES.items():
         recorded = [column for column in columns if _is_recorded(history, column)]
         if not recorded:
@@ -279,7 +281,8 @@ def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
         figure = new_figure(x="epoch", y=name, height=280, showlegend=len(recorded) > 1)
         last_values = []
         for index, column in enumerate(recorded):
-            curve, values = label(column).removesuffix(f" {name}"), list(history[column])
+            curve = label(column).removesuffix(f" {name}")
+            values = list(history[column])
             hover = f"{curve}, epoch %{{x}}: %{{y:.4g}}"
             figure.add_trace(line_trace(epochs, values, curve, index, hover))
             last_values.append(f"{curve} {quantity(column).text(values[-1])}")

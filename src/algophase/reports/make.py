@@ -96,7 +96,8 @@ def report(
     page = Page("algophase report")
     theirs = None if released is None else read_released_table(released)
     home = None if population is None else Runs.read(population)
-    sweeps, problems = list[Sweep](), list[InputError]()
+    sweeps = list[Sweep]()
+    problems = list[InputError]()
     paths = list(paths)
     networks = [item for item in paths if isinstance(item, Network)]
     on_disk = distinct(shipped(item) for item in paths if not isinstance(item, Network))
@@ -175,7 +176,8 @@ def _examine(
     """The networks with their analyses and training curves, and why others have none."""
     analysed = [outcome for outcome in outcomes if isinstance(outcome, Analysed)]
     problems = [outcome.problem for outcome in outcomes if isinstance(outcome, Unusable)]
-    ids, files = list[str](), list[Path]()
+    ids = list[str]()
+    files = list[Path]()
     for item in analysed:
         ids.append(item.analysis.id)
         files.append(item.source if isinstance(item.source, Path) else Path(item.analysis.id))
@@ -184,7 +186,8 @@ def _examine(
 
 
 def _with_history(item: Analysed[Source], name: str) -> Specimen:
-    history, notes = None, list[str]()
+    history = None
+    notes = list[str]()
     try:
         if isinstance(item.source, Path):
             history = read_history(item.network, item.source)

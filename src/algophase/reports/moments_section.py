@@ -37,7 +37,8 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     if moments["epoch"].nunique() < 2:
         return
     page.heading(3, "Along training")
-    runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
+    runs = moments["run_id"].nunique()
+    epochs = moments["epoch"].nunique()
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
     column = verdict_column(moments)
     title = (
@@ -113,7 +114,8 @@ def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
         by_epoch[name].to_numpy() for name in ("low", "middle", "high", "count")
     )
     epochs = by_epoch.index.to_numpy()
-    figure, go = new_figure(x="epoch", y=name, height=380), graph_objects()
+    figure = new_figure(x="epoch", y=name, height=380)
+    go = graph_objects()
     band = {
         "x": numpy.concatenate([epochs, epochs[::-1]]),
         "y": numpy.concatenate([high, low[::-1]]),

@@ -112,7 +112,8 @@ INSTANCE_TABLE = [*INSTANCE_HEAD, "kept"]
 
 def odd_numbers(analysis: Analysis) -> list[str]:
     """Why a table of instances has numbers that no share of a whole can have, where it has any."""
-    instances, lines = analysis.instances.instances, []
+    instances = analysis.instances.instances
+    lines = []
     tiny = 0.5e-4  # less is shown as 0.00% and 100.00%
     if any(instance.share < -tiny for instance in instances):
         lines.append(
@@ -184,7 +185,8 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     metrics = [quantity(name) for name in INDEXED]
     rows = []
     for number, item in enumerate(specimens, 1):
-        analysis, link = item.analysis, Link(anchor(number), item.name)
+        analysis = item.analysis
+        link = Link(anchor(number), item.name)
         values = [metric.text(analysis.metrics[metric.name]) for metric in metrics]
         rows.append([number, link, analysis.label, analysis.headline, *values])
     head = ["", "network", "verdict", "in words", *(metric.family for metric in metrics)]
@@ -199,12 +201,15 @@ def add_population(
     numbers.
     """
     population = population.drawable()
-    marks, of_another_kind, rateless = list[Mark](), list[str](), list[str]()
+    marks = list[Mark]()
+    of_another_kind = list[str]()
+    rateless = list[str]()
     for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1):
         if not fits:
             of_another_kind.append(str(number))
             continue
-        rate, analysis = attention_rate(item.network), item.analysis
+        rate = attention_rate(item.network)
+        analysis = item.analysis
         marks.append(Mark(number, item.name, analysis.label, rate, analysis.metrics))
         if math.isnan(rate):
             rateless.append(str(number))
@@ -238,7 +243,8 @@ def add_network(
     """One network's section. population: the runs it is compared with, None if there are none
     like it; of: how many follow.
     """
-    analysis, circles = item.analysis, drawn_circles(item)
+    analysis = item.analysis
+    circles = drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
     page.heading(2, f"{numbered}{item.name}: {analysis.headline}", anchor(number))
     meaning, reasons = told_of(analysis)
@@ -363,7 +369,9 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     page.heading(3, "Metrics")
     placed = [] if population is None else standings(item.analysis, population)
     percentiles = {standing.metric: _percentile(standing.percentile) for standing in placed}
-    rows, head, among = list[list[str]](), ["metric", "which", "value"], ""
+    rows = list[list[str]]()
+    head = ["metric", "which", "value"]
+    among = ""
     if population is not None and placed:
         runs = f"{len(placed[0].values):,} {placed[0].among} of {population.name}"
         among = f"Percentiles are those among {runs}."

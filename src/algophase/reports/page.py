@@ -110,7 +110,8 @@ class Page:
 
     def _picture(self, panel: Panel) -> str:
         self.figures += 1
-        name, height = f"figure-{self.figures}", int(panel.figure.layout.height)
+        name = f"figure-{self.figures}"
+        height = int(panel.figure.layout.height)
         return (
             f'<figure><div class="plot" id="{name}" role="img" aria-label="{text(panel.alt)}" '
             f'style="height:{height}px"></div>'

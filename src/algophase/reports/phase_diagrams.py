@@ -406,7 +406,8 @@ def compared_shares(comparison: Comparison) -> "Figure":
     rows = share_names(comparison, comparison.groups)
     figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
     for side, (colour, symbol, _) in enumerate(SIDES):
-        shares, heights = list[Share](), list[float]()
+        shares = list[Share]()
+        heights = list[float]()
         for index, (_, shares_of_sides) in enumerate(rows):
             if shares_of_sides[side].total:
                 shares.append(shares_of_sides[side])

@@ -101,10 +101,12 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
     'g(a − b)'
     """
     if isinstance(network, Analysis):
-        analysis, title = network, f"{network.id}: {network.label}"
+        analysis = network
+        title = f"{network.id}: {network.label}"
     else:
         specimen = _specimen(network)
-        analysis, title = specimen.analysis, specimen.title
+        analysis = specimen.analysis
+        title = specimen.title
     if not analysis.verdict.known:
         raise InputError(
             f"the analysis of {analysis.id} comes from an older table, which has no program to draw"

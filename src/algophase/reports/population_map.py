@@ -46,7 +46,8 @@ def _marks(verdict: str, points: Iterable[tuple[int, int]], opacity: float = 1.0
 
 def _pixel(x: float, y: float) -> tuple[int, int]:
     """Where a picture has these metrics; what lies outside of 0 to 1 is drawn at the edge."""
-    across, up = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
+    across = min(max(x, 0.0), 1.0)
+    up = min(max(y, 0.0), 1.0)
     from_left = LEFT + EDGE + across * (WIDE - LEFT - 2 * EDGE)
     from_top = HIGH - BOTTOM - EDGE - up * (HIGH - BOTTOM - 2 * EDGE)
     return round(from_left), round(from_top)
@@ -56,7 +57,8 @@ def draw_population(population: Population) -> str:
     """Runs by gradient symmetricity, across, and distance irrelevance, up, with the paper's
     lines dotted.
     """
-    floor, middle = HIGH - BOTTOM, (WIDE + LEFT) // 2
+    floor = HIGH - BOTTOM
+    middle = (WIDE + LEFT) // 2
     x, y = _pixel(line(SYMMETRICITY).value, line(IRRELEVANCE).value)
     grid = f'fill="none" stroke="{GREY}" stroke-width="2"'
     parts = [
@@ -93,7 +95,8 @@ def _label(x: int, y: int, turn: int, name: str) -> str:
 def draw_shares(counts: Mapping[str, int]) -> str:
     """One bar, cut by verdict."""
     total = sum(counts.values())
-    start, parts = 0, []
+    start = 0
+    parts = []
     for verdict, count in counts.items():
         across = f'x="{100 * start / total:.2f}" width="{100 * count / total:.2f}"'
         ink, _ = _ink(verdict)

@@ -87,7 +87,9 @@ def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
     runs = read_ends(path)
     name = path.resolve().name
-    description, sittings, moments = None, list[Mapping[str, Any]](), None
+    description = None
+    sittings = list[Mapping[str, Any]]()
+    moments = None
     if path.is_dir():
         directory = SweepDirectory(path)
         description = directory.description() if directory.exists else None
@@ -102,7 +104,8 @@ def add_sweep(
 ) -> None:
     page.heading(2, f"Sweep {sweep.title}", anchor)
     _add_overview(page, sweep)
-    groups, without = list[Runs](), list[str]()  # without an accurate run: the group's label
+    groups = list[Runs]()
+    without = list[str]()  # without an accurate run: the group's label
     for group in sweep.population.groups():
         if len(group.accurate):
             groups.append(group)
@@ -126,7 +129,8 @@ def add_sweep(
 
 
 def _add_overview(page: Page, sweep: Sweep) -> None:
-    population, lines = sweep.population, list[str]()
+    population = sweep.population
+    lines = list[str]()
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
     are_indices = bool(indices) and all(isinstance(index, int) for index in indices)
     if sweep.description is not None and are_indices:
@@ -176,7 +180,8 @@ def _boundaries(group: Runs) -> dict[str, Boundary]:
 def _add_group(page: Page, group: Runs) -> None:
     of = f" ({group.label})" if group.label else ""
     page.heading(3, f"Phase diagrams{of}")
-    boundaries, panels = _boundaries(group), list[Panel]()
+    boundaries = _boundaries(group)
+    panels = list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
     accurate = f"{counted(len(group.accurate), 'run')} at full accuracy"
     drawn = f"{accurate}, coloured by {group.verdict_name}"
@@ -220,7 +225,8 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
     head = ["phase", "transition at rate", "inside"]
     if group.continuous_width:
         head.insert(2, "change per doubling of the width")
-    rows, panels = [], []
+    rows = []
+    panels = []
     for measure, boundary in boundaries.items():
         phase = quantity(measure).phase
         row = [phase, str(boundary), str(Share(boundary.inside, boundary.runs))]
@@ -235,7 +241,8 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
 
 
 def _add_histograms(page: Page, group: Runs, of: str) -> None:
-    runs, panels = group.accurate, []
+    runs = group.accurate
+    panels = []
     for metric in (*followed_metrics()[1:], "parameter_norm"):
         if _holds(runs, metric):
             measured = runs.where(runs[metric].notna())
@@ -295,7 +302,8 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     if not sweep.path.is_dir() or sweep.description is None:
         return
     directory = SweepDirectory(sweep.path)
-    ids, runs = directory.kept(), sweep.table
+    ids = directory.kept()
+    runs = sweep.table
     retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
     page.heading(3, "Networks of these runs")
     kept = runs[runs["run_id"].isin(ids)] if ids and "run_id" in runs else runs.iloc[:0]
