@@ -165,7 +165,8 @@ def phase_boundary(
     widths: of the runs, where they vary; the boundary's rate is then given at `width`, the middle
         of log2 widths by default.
     """
-    runs, count = len(rates), int(inside.sum())
+    runs = len(rates)
+    count = int(inside.sum())
     if count in (0, runs):
         reason = (
             "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
@@ -194,7 +195,8 @@ def phase_boundary(
             runs, count, reason="the phase does not depend on the rate: there is no boundary"
         )
     gap = _gap(rates, inside) if logs is None else None
-    fits, single = [], 0
+    fits = []
+    single = 0
     per_block = max(1, BLOCK // runs)
     for begin in range(0, resamples, per_block):
         draws = min(per_block, resamples - begin)
@@ -226,7 +228,8 @@ def phase_boundary(
 
 
 def _gap(rates: Floats, in_phase: Floats) -> tuple[float, float] | None:
-    yes, no = rates[in_phase == 1], rates[in_phase == 0]
+    yes = rates[in_phase == 1]
+    no = rates[in_phase == 0]
     if yes.max() <= no.min():
         return float(yes.max()), float(no.min())
     if no.max() <= yes.min():
@@ -259,7 +262,8 @@ def _boundaries(
                     if rates[used & (in_phase == 1)].mean() > rates[used & (in_phase == 0)].mean()
                     else -1.0
                 )
-                rate, steep = (gap[0] + gap[1]) / 2, rising * 1e3
+                rate = (gap[0] + gap[1]) / 2
+                steep = rising * 1e3
                 result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)
     return result
 

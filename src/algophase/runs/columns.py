@@ -140,11 +140,14 @@ def _of_arrow(array: "pyarrow.Array | pyarrow.ChunkedArray") -> Column | None:
     if types.is_string(kind) or types.is_large_string(kind):
         return _of_text(array)
     if types.is_boolean(kind):
-        values, name = array.fill_null(False).to_numpy(zero_copy_only=False), "true and false"
+        values = array.fill_null(False).to_numpy(zero_copy_only=False)
+        name = "true and false"
     elif types.is_integer(kind):
-        values, name = array.fill_null(0).to_numpy(zero_copy_only=False), "numbers"
+        values = array.fill_null(0).to_numpy(zero_copy_only=False)
+        name = "numbers"
     elif types.is_floating(kind):
-        values, name = array.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), "numbers"
+        values = array.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+        name = "numbers"
         missing = missing | numpy.isnan(values)
     else:
         return None

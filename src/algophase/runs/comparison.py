@@ -280,7 +280,8 @@ def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
 
 
 def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
-    by_circularity, metrics = [(CIRCULAR, True), (NOT_CIRCULAR, False)], tested(group)
+    by_circularity = [(CIRCULAR, True), (NOT_CIRCULAR, False)]
+    metrics = tested(group)
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
         parts += [

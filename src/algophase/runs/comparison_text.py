@@ -232,7 +232,8 @@ def _boundaries(comparison: "Comparison") -> list[str]:
         return []
     names = [side.name for side in comparison.sides]
     widths = set()
-    rows, slopes = [], []
+    rows = []
+    slopes = []
     for row in comparison.boundaries:
         name = _where(row.phase, row.group)
         answer = {True: "yes", False: "no", None: "-"}[row.agree]

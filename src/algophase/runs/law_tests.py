@@ -114,12 +114,15 @@ def number_law(values: Floats, counts: Integers, setting: str, level: float, see
 
     words = setting.replace("_", " ")
     random = generator(seed, "laws", "number", setting)
-    value_ranks, count_ranks = rankdata(values), rankdata(counts)
+    value_ranks = rankdata(values)
+    count_ranks = rankdata(counts)
     power = _number_power(value_ranks, count_ranks, level, random)
-    rho, p_value = 0.0, 1.0
+    rho = 0.0
+    p_value = 1.0
     if len(set(counts)) > 1:
         spearman = spearmanr(values, counts)
-        rho, p_value = float(spearman.statistic), float(spearman.pvalue)
+        rho = float(spearman.statistic)
+        p_value = float(spearman.pvalue)
     ranks = numpy.column_stack([value_ranks, count_ranks])
     return Law(
         name=f"number and {words}",
@@ -296,7 +299,9 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
     Some network must have two keys.
     """
     random = generator(seed, "laws", "doubling")
-    shapes, observed, expected = list[PairShape](), list[Floats](), list[Floats]()
+    shapes = list[PairShape]()
+    observed = list[Floats]()
+    expected = list[Floats]()
     for group in groups:
         for size in numpy.unique(group.sizes):
             of_size = group.sizes == size
@@ -313,7 +318,8 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
     low, high = numpy.quantile(null, [level / 2, 1 - level / 2])
     power = float(((simulated < low) | (simulated > high)).mean())
     per_network = numpy.column_stack([numpy.concatenate(observed), numpy.concatenate(expected)])
-    as_many, as_few = int((null >= total).sum()), int((null <= total).sum())
+    as_many = int((null >= total).sum())
+    as_few = int((null <= total).sum())
     tail = (1 + min(as_many, as_few)) / (1 + len(null))
     return Law(
         name="doubling",
@@ -416,7 +422,8 @@ def start_laws(
     expected_best = float((key_counts / all_counts).mean())
     laws = []
     for table in starts[0]:
-        areas, best = list[float](), 0
+        areas = list[float]()
+        best = 0
         for start, frequencies in zip(starts, keys, strict=True):
             powers = start[table]
             is_key = numpy.zeros(len(powers), dtype=bool)

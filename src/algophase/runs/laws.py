@@ -121,7 +121,8 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
     frame, source = with_keys(runs)
-    keys, notes = frame["_keys"], list[str]()
+    keys = frame["_keys"]
+    notes = list[str]()
     varied = [name for name in SETTINGS if name in frame and frame[name].nunique() > 1]
     prime = frame["modulus"].map(_is_usable_prime)
     if (~prime).any():

@@ -171,7 +171,8 @@ def _yes_no(value: object) -> str:
 
 
 def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[MatchedRuns, ...]:
-    ours, theirs = _label(a.frame, keys), _label(b.frame, keys)
+    ours = _label(a.frame, keys)
+    theirs = _label(b.frame, keys)
     groups = []
     for label in sorted(set(ours) & set(theirs)):
         runs = _with_values(a.frame[ours == label]), _with_values(b.frame[theirs == label])
@@ -190,7 +191,8 @@ def _differences(a: Runs, b: Runs) -> list[str]:
     for key in NOTED:
         if key not in a.frame or key not in b.frame:
             continue
-        ours, theirs = _values(a.frame[key]), _values(b.frame[key])
+        ours = _values(a.frame[key])
+        theirs = _values(b.frame[key])
         if ours != theirs:
             notes.append(
                 f"{key} differs: {_listed(ours)} in {a.name}, {_listed(theirs)} in {b.name}"

@@ -148,7 +148,8 @@ def describe_space(
     """The space, how many of its runs are there, and whether they are a fair sample of it.
     sittings: what its shards say.
     """
-    space, seed = description["space"], description["seed"]
+    space = description["space"]
+    seed = description["seed"]
     indices = columns["index"]
     title = f" ({space['title']})" if space.get("title") else ""
     planned = space.get("runs")
@@ -203,7 +204,8 @@ def days(sittings: Sequence[Mapping[str, Any]]) -> str:
     dates = sorted(str(sitting["date"])[:10] for sitting in sittings if sitting.get("date"))
     if not dates:
         return ""
-    first, last = dates[0], dates[-1]
+    first = dates[0]
+    last = dates[-1]
     return first if first == last else f"{first} to {last}"
 
 

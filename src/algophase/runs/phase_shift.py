@@ -150,7 +150,8 @@ def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
     they explain.
     """
     order = numpy.argsort(rates, kind="stable")
-    rate, value = rates[order], values[order]
+    rate = rates[order]
+    value = values[order]
     # Every split: so many runs below it and above it, and their means.
     runs_below = numpy.arange(1, len(rate))
     runs_above = len(rate) - runs_below
@@ -171,7 +172,8 @@ def _areas(values: Floats, in_phase: Floats, tenths: Floats) -> tuple[float, flo
     sides.
     """
     wins, pairs = _wins(values, in_phase)
-    tenth_wins, tenth_pairs = 0.0, 0
+    tenth_wins = 0.0
+    tenth_pairs = 0
     for tenth in numpy.unique(tenths):
         rows = tenths == tenth
         more_wins, more_pairs = _wins(values[rows], in_phase[rows])

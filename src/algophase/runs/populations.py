@@ -75,11 +75,16 @@ def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 def read_population(path: Path) -> Population:
     """What a sweep's directory holds. What is wrong with it is among its problems."""
-    name, problems, columns = path.resolve().name, list[str](), dict[str, list[Any]]()
-    space, seed, sittings = dict[str, Any](), 0, list[dict[str, Any]]()
+    name = path.resolve().name
+    problems = list[str]()
+    columns = dict[str, list[Any]]()
+    space = dict[str, Any]()
+    seed = 0
+    sittings = list[dict[str, Any]]()
     try:
         description = SweepDirectory(path).description()
-        space, seed = description["space"], description["seed"]
+        space = description["space"]
+        seed = description["seed"]
         tables = read_shards(shard_paths(path), path, COLUMNS, problems)
         columns = python_columns(join_tables(tables, path), path) if tables else {}
         sittings = [
@@ -92,7 +97,8 @@ def read_population(path: Path) -> Population:
     count = len(next(iter(columns.values()), []))
     if not count and not problems:
         problems.append("no run is finished yet")
-    by, nothing = verdict_column(columns), [None] * count
+    by = verdict_column(columns)
+    nothing = [None] * count
     verdicts = outcomes(columns.get(by, nothing), columns)
     accuracies = columns.get("validation_accuracy", nothing)
     points: dict[str, list[tuple[float, float]]] = {}
@@ -128,7 +134,8 @@ def describe_settings(space: Mapping[str, Any]) -> str:
     """A space's title, or else the settings it names and those that vary."""
     if space.get("title"):
         return str(space["title"])
-    changing, sections = varying(space), [space.get(section) for section in SECTIONS]
+    changing = varying(space)
+    sections = [space.get(section) for section in SECTIONS]
     named = {
         name: rule
         for section in sections

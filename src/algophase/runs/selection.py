@@ -122,7 +122,8 @@ def _comparable(value: Any) -> Any:
 
 def wanted_value(condition: Condition, kind: str) -> Any:
     """A condition's value as the column's kind, which `kind_of` names."""
-    value, column = condition.value.casefold(), condition.column
+    value = condition.value.casefold()
+    column = condition.column
     if kind in ("text", "true and false") and condition.operator not in ("=", "!="):
         raise InputError(
             f"condition is {str(condition)!r}; column {column} holds {kind}: use = or !="

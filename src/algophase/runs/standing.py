@@ -71,7 +71,8 @@ class MetricStanding:
     def __str__(self) -> str:
         if self.value != self.value:
             return f"{label(self.metric)} is undefined"
-        share, value = self.percentile, quantity(self.metric).text(self.value)
+        share = self.percentile
+        value = quantity(self.metric).text(self.value)
         if share is None:
             return f"{label(self.metric)} {value}"
         return (
@@ -86,7 +87,8 @@ def standings(analysis: Analysis, population: Runs) -> list[MetricStanding]:
 
     Not accuracy: it is the same for all of the core.
     """
-    core, by_metric = population.core.frame, []
+    core = population.core.frame
+    by_metric = []
     for metric in metrics():
         name = metric.name
         if not metric.shown or name == "accuracy":

@@ -20,7 +20,8 @@ def initial_powers(run: RunSettings) -> Starts:
 
     Frequencies count in the order in which the task's numbers add.
     """
-    network, p = initialise(run), run.task.modulus
+    network = initialise(run)
+    p = run.task.modulus
     weights = dict(network.named_parameters())
     unembedding = (
         weights["unembed.W_U"].mT if "unembed.W_U" in weights else weights["unembed.weight"]
@@ -28,7 +29,8 @@ def initial_powers(run: RunSettings) -> Starts:
     first, second, answer = run.task.elements.names
     tables = network.operand_tables()
     embedding = [_power(table[order]) for table, order in zip(tables, (first, second), strict=True)]
-    of_embedding, of_answers = numpy.mean(embedding, axis=0), _power(unembedding[:p][answer])
+    of_embedding = numpy.mean(embedding, axis=0)
+    of_answers = _power(unembedding[:p][answer])
     return {EMBEDDING: of_embedding, UNEMBEDDING: of_answers, BOTH: of_embedding + of_answers}
 
 

@@ -102,8 +102,10 @@ def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
     for count, total, other_count, other_total in strata:
         if not total or not other_total:
             continue  # says nothing about a difference
-        successes, runs = count + other_count, total + other_total
-        least, most = max(0, successes - other_total), min(successes, total)
+        successes = count + other_count
+        runs = total + other_total
+        least = max(0, successes - other_total)
+        most = min(successes, total)
         support = numpy.arange(least, most + 1)
         distribution = numpy.convolve(distribution, hypergeom.pmf(support, runs, successes, total))
         observed += count
