@@ -96,7 +96,8 @@ def open_model_beta(sources: Sources) -> Opened:
 
 def matching_circles(sources: Sources) -> Product:
     beta = open_model_beta(sources)
-    p, pairs = beta.modulus, beta.matches
+    p = beta.modulus
+    pairs = beta.matches
     columns = ("frequency", "gap", "embedding: components", "variance", "roundness")
     rows = []
     for read, written in pairs:
@@ -110,7 +111,8 @@ def matching_circles(sources: Sources) -> Product:
 @quantity
 def circles_match(beta: Opened) -> Measurement:
     """Whether every circle of the unembedding has one of the same gap in the embedding."""
-    p, pairs = beta.modulus, beta.matches
+    p = beta.modulus
+    pairs = beta.matches
     written = {circle.frequency for circle in beta.written}
     rest = [circle.frequency for circle in beta.exhibit.circles]
     rest = [frequency for frequency in rest if frequency not in written]
@@ -204,7 +206,8 @@ def _draw_matching(
     panels = figure.subplots(2, len(pairs), squeeze=False)
     for row, (side, name) in enumerate(((embedding, "embedding"), (unembedding, "unembedding"))):
         for column, pair in enumerate(pairs):
-            circle, axes = pair[row], panels[row, column]
+            circle = pair[row]
+            axes = panels[row, column]
             _draw_labelled(
                 axes,
                 points_in_plane(side, circle)[0],
@@ -263,7 +266,8 @@ def units_of_one_pair(beta: Opened, weights: str) -> Measurement:
     aligned = anatomy.aligned_w1 if weights == "W_1" else anatomy.aligned_w2.T
     significant = exceeds(_pair_strengths(aligned), SIGNIFICANT)  # (units, pairs)
     pairs = significant.sum(dim=1)
-    used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
+    used = int((pairs > 0).sum())
+    alone = int((pairs == 1).sum())
     circles = {circle.components: circle.frequency for circle in beta.exhibit.circles}
     return measured(
         2 * alone > used,

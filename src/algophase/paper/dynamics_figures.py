@@ -96,7 +96,8 @@ def draw_state(specimen: Specimen) -> "Figure":
         draw_circle(above, specimen.components, item.circle, FEW_LABELS)
         above.tick_params(labelsize=6.5)
         above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
-        k, without = order_frequency(item), specimen.without([item]).accuracy
+        k = order_frequency(item)
+        without = specimen.without([item]).accuracy
         logits_in_order(below, specimen.only([item]).logits, k)
         below.set_title(f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}", fontsize=8)
         below.set_xlabel(f"a + b, along {k}")

@@ -132,7 +132,8 @@ SUBSETS["moments"] = _moments
 
 
 def clock_training(sources: Sources) -> Product:
-    moments, series = sources.moments("clock-training"), sources.series("early-clock")
+    moments = sources.moments("clock-training")
+    series = sources.series("early-clock")
     table = find_population(sources, "clock-training moments")
     return Product(
         source=f"{moments.source}; {series.source}",
@@ -205,7 +206,8 @@ def _along(table: "pandas.DataFrame") -> Table:
 
 
 def accompanying_pizza(sources: Sources) -> Product:
-    moments, exhibit = sources.moments("pizza-training"), sources.network("early-pizza")
+    moments = sources.moments("pizza-training")
+    exhibit = sources.network("early-pizza")
     table = find_population(sources, "pizza-training moments")
     if STATE not in table["epoch"].to_numpy():
         advice = f"make them with: algophase sweep pizza-training --snapshot {STATE}"

@@ -65,7 +65,8 @@ def _midpoints(modulus: int, frequency: int) -> Tensor:
 def _distances_to_lines(modulus: int) -> Tensor:
     """Of the midpoint of each pair to the line of each label c, at angle w c / 2: (a, b, c)."""
     numbers = torch.arange(modulus)
-    cosine, sine = cos_turn(numbers, 2 * modulus), sin_turn(numbers, 2 * modulus)
+    cosine = cos_turn(numbers, 2 * modulus)
+    sine = sin_turn(numbers, 2 * modulus)
     across = torch.stack([-sine, cosine], dim=-1)  # (c, 2)
     return (_midpoints(modulus, 1) @ across.T).abs()
 
@@ -104,7 +105,8 @@ def antipodal_midpoints(_: None, modulus: int) -> Measurement:
 @quantity
 def failures_by_formula(_: None, modulus: int) -> Measurement:
     """Whether the Pizza fails on the antipodal pairs alone, and the Clock on none."""
-    clock, pizza = failures(clock_logits(modulus, 1)), failures(pizza_logits(modulus, 1))
+    clock = failures(clock_logits(modulus, 1))
+    pizza = failures(pizza_logits(modulus, 1))
     antipodal = antipodal_pairs(modulus, 1)
     return measured(
         len(clock) == 0 and pizza.tolist() == antipodal.tolist(),
@@ -159,7 +161,8 @@ def gaps_doubled(_: None, modulus: int) -> Measurement:
     """The gap at k is twice that at 2k."""
 
     def doubled(p: int, k: int) -> bool:
-        first, second = gap(p, k), gap(p, 2 * k)
+        first = gap(p, k)
+        second = gap(p, 2 * k)
         assert first is not None  # p is prime
         assert second is not None
         return bool(folded(first, p) == folded(2 * second, p))
@@ -290,7 +293,8 @@ class _Row:
 
 
 def _by_hand(specimen: Specimen) -> _Row:
-    logits, network = specimen.logits, specimen.network
+    logits = specimen.logits
+    network = specimen.network
     first, second = network.operand_tables()
     twice, negated = (
         grid_logits(network, (factor * first, factor * second)) for factor in (2.0, -1.0)
@@ -338,7 +342,9 @@ OTHERS["non-circular network"] = _non_circular
 
 
 def table_1(sources: Sources) -> Product:
-    by_hand, trained, used = [], [], ["networks made by hand"]
+    by_hand = []
+    trained = []
+    used = ["networks made by hand"]
     for algorithm in TABLE_1:
         first, *trained_rows = find_population(sources, f"{algorithm} networks")
         by_hand.append((algorithm, *first.cells()))

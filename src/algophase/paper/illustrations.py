@@ -155,7 +155,8 @@ def _draw_midpoints(axes: "Axes", points: Tensor, a: int, b: int) -> None:
     """The pair's midpoint, and those of all pairs with the same sum, which lie on one line
     through the middle.
     """
-    p, group = len(points), cyclic_group(len(points))
+    p = len(points)
+    group = cyclic_group(len(points))
     label = group.sum(a, b)
     partners = group.sum(group.inverses, label)  # x and its partner add to the label
     same = (points + points[partners]) / 2

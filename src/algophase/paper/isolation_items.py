@@ -119,7 +119,8 @@ def accuracy_of_largest_pizzas(network: Exhibit, count: int) -> Measurement | No
     if not pizzas:
         return None
     one, two, three = (network.only(pizzas[:kept]).accuracy for kept in (1, 2, 3))
-    which_is_printed, is_of_two = "", ""
+    which_is_printed = ""
+    is_of_two = ""
     if network.published:
         alone = listed((item.accuracy_alone for item in pizzas), ".2%")
         which_is_printed = f"circles 1, 2, 3 alone give {alone}: the printed value is circle 2's"
@@ -156,7 +157,8 @@ def _relative_spread(network: Exhibit, item: CircleEvidence) -> float:
 @quantity
 def relative_spreads(network: Exhibit) -> Measurement:
     """Of each Clock shown, how much its accuracy alone varies with a - b; others in words."""
-    spreads, other_roles = [], []
+    spreads = []
+    other_roles = []
     for item in network.evidence[:MOST_SHOWN]:
         spread = _relative_spread(network, item)
         if item.role == "Clock":
@@ -270,7 +272,8 @@ def gain_of_pizza_formula(network: Exhibit) -> Measurement:
 @quantity
 def absolute_dot_explains_less(network: Exhibit) -> Measurement:
     """Whether |E_ab . (cos w c/2, sin w c/2)| explains less of every pizza than its formula."""
-    explains, is_less = [], []
+    explains = []
+    is_less = []
     for pizza in _largest_pizzas(network):
         logits = network.isolate([pizza]).logits[..., : network.modulus]
         share = variance_explained(logits, _absolute_dot(network, pizza))
@@ -281,7 +284,8 @@ def absolute_dot_explains_less(network: Exhibit) -> Measurement:
 
 def _absolute_dot(network: Exhibit, item: CircleEvidence) -> Tensor:
     """|cos w(a - b)/2| |cos w(a + b - c)/2|, (p, p, p)."""
-    p, k = network.modulus, item.circle.frequency
+    p = network.modulus
+    k = item.circle.frequency
     n = torch.arange(p)
     angle = cos_turn(k * (n[:, None, None] + n[:, None] - n), 2 * p)
     return half_angle_cosine(p, k, item.circle.offset) * angle.abs()
@@ -336,7 +340,8 @@ def all_three_accompanied(network: Exhibit) -> Measurement:
 def spacings_doubled(network: Exhibit) -> Measurement:
     """Whether the spacing of every pizza is twice its companion's (mod p)."""
     p = network.modulus
-    spacings, doubled = [], []
+    spacings = []
+    doubled = []
     for pizza, companion in _pairs(network, _largest_pizzas(network)):
         first = pow(pizza.circle.frequency, -1, p)
         second = pow(companion.circle.frequency, -1, p)
@@ -375,7 +380,8 @@ def correlations_with_companions(network: Exhibit) -> list[float]:
 @quantity
 def accuracy_of_circles(network: Exhibit, kept: str) -> float:
     """With these circles alone: pizzas, companions or both."""
-    pizzas, companions = network.of_role("Pizza"), _companions(network)
+    pizzas = network.of_role("Pizza")
+    companions = _companions(network)
     circles = {"pizzas": pizzas, "companions": companions, "both": [*pizzas, *companions]}
     return network.only(circles[kept]).accuracy
 

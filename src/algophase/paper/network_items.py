@@ -164,7 +164,8 @@ def embedding_shape(network: Exhibit) -> Measurement:
 @quantity
 def without_round_circle(networks: tuple[Exhibit, ...], round: float) -> Measurement:
     """Whether the circle that a plane of each network shows most purely is impure, or not round."""
-    circles, no_circle = [], True
+    circles = []
+    no_circle = True
     for network in networks:
         purest = max(network.evidence, key=lambda item: item.circle.purity, default=None)
         if purest is None:
@@ -206,7 +207,8 @@ def non_circular_of_round_circles(runs: Runs, round: float) -> Measurement | Non
 
 
 def not_circular(sources: Sources) -> Product:
-    line, curve = sources.network("line-like"), sources.network("three-dimensional")
+    line = sources.network("line-like")
+    curve = sources.network("three-dimensional")
     frequency = int(frequency_shares(line.components)[0].argmax()) + 1
     return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)})
 

@@ -135,7 +135,8 @@ def load_plates(path: Path) -> Plates:
     try:
         with safe_open(path, framework="pt") as file:
             words = json.loads(file.metadata()["plates"])
-            logits, points = file.get_tensor("logits").double(), file.get_tensor("points").double()
+            logits = file.get_tensor("logits").double()
+            points = file.get_tensor("points").double()
         drawn = zip(words.pop("plates"), logits, points, strict=True)
         plates = tuple(
             Plate(
@@ -197,7 +198,8 @@ def draw_plates(taken: Plates) -> "Figure":
     figure.set_layout_engine("constrained", w_pad=0.08)
     rows = figure.subplots(2, len(plates), squeeze=False)
     for column, plate in enumerate(plates):
-        top, bottom = rows[0, column], rows[1, column]
+        top = rows[0, column]
+        bottom = rows[1, column]
         image = logits_in_steps(top, plate.logits, plate.order)
         figure.colorbar(image, ax=top, location="bottom", aspect=30)
         top.set_title(plate.title)

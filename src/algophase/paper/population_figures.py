@@ -229,7 +229,8 @@ def linear_figure(models: Mapping[str, Runs]) -> "Figure":
     grid = figure.subplots(2, len(models), sharex=True, sharey="row")
     lowest = 0.99
     for column, (title, runs) in enumerate(models.items()):
-        above, below = grid[0, column], grid[1, column]
+        above = grid[0, column]
+        below = grid[1, column]
         circularity = worst_circularity(runs)
         lowest = min(lowest, float(circularity.min())) if len(runs) else lowest
         _scatter(

@@ -149,7 +149,8 @@ def _wrong_logit_table(ours: Spaces, released: Spaces) -> Table:
 @quantity
 def symmetric_at_low_irrelevance(spaces: Spaces, part: str) -> Share:
     """Of the accurate or circular runs of low irrelevance, those that are symmetric."""
-    count, total = 0, 0
+    count = 0
+    total = 0
     for runs in spaces.values():
         share = _symmetric_at_low(runs.accurate if part == "accurate" else runs.circular)
         count += share.count
@@ -162,7 +163,8 @@ def _of_algorithm(spaces: Spaces, algorithm: str) -> Runs:
     irrelevance.
     """
     runs = joined([runs.circular for runs in spaces.values() if "pizza_share" in runs])
-    share, lesser = runs["pizza_share"], THRESHOLDS.hybrid_share
+    share = runs["pizza_share"]
+    lesser = THRESHOLDS.hybrid_share
     if algorithm == "Pizza":
         return runs.where(exceeds(share, 1 - lesser))
     return runs.where(falls_short(share, lesser))
@@ -199,7 +201,8 @@ def share_accurate(runs: Runs, space: str) -> Measurement:
 def onelayer(sources: Sources) -> Product:
     every = population(sources, "fixed-width", "attention_rate", "paper_label")
     circular = phases(sources, "fixed-width circular")
-    runs, transitions = circular.runs, circular.transitions
+    runs = circular.runs
+    transitions = circular.transitions
     figures, tables, beside_it = beside(sources, every.frame)
     figures = {"": rates_figure([("", by_verdict(runs), transitions)]), **figures}
     tables = {"": transition_table({"circular": transitions}), **tables}
@@ -222,7 +225,8 @@ def _beyond_both(population: Phases, algorithm: str) -> tuple[Runs, float] | Non
     """The runs below both transition points for the Pizza, above both for the Clock, and that
     rate; None where there are not two.
     """
-    runs, rates = population.runs, population.rates
+    runs = population.runs
+    rates = population.rates
     if len(rates) < len(MEASURES):
         return None
     if algorithm == "Pizza":
@@ -266,7 +270,8 @@ def circles_of_both_roles(runs: Runs) -> Share | None:
 def variouswidth(sources: Sources) -> Product:
     every = population(sources, "varying-width", "attention_rate", "width")
     runs = find_population(sources, "varying-width circular")
-    lines, rows = {}, []
+    lines = {}
+    rows = []
     for metric in MEASURES:
         slope = measure(sources, "varying-width circular", "slope_over_width", metric=metric)
         assert slope is not None
@@ -341,7 +346,8 @@ def noncirc2(sources: Sources) -> Product:
     every = population(sources, "fixed-width", "attention_rate")
     wide = populations(sources, "varying-width").get("varying-width")
     accurate = phases(sources, "fixed-width accurate")
-    runs, transitions = accurate.runs, accurate.transitions
+    runs = accurate.runs
+    transitions = accurate.transitions
     kinds = by_circularity(runs)
     if wide is None:
         figure = rates_figure([("width 128", kinds, transitions)])
@@ -364,7 +370,8 @@ def noise_of_non_circular(population: Phases, metric: str) -> Measurement:
     """More noise without the filter: runs that are not circular lie on the wrong side of the
     boundary more often.
     """
-    runs, rate = population.runs, population.transitions[metric].rate
+    runs = population.runs
+    rate = population.transitions[metric].rate
     if rate is None:
         return measured(
             None, sample=len(runs), points="no boundary", wrong_sides="there is no boundary"

@@ -103,7 +103,8 @@ def comparison_table(comparison: Comparison) -> Table:
                 sides[1],
             )
         )
-    count, rejected = len(comparison.findings), len(comparison.rejected)
+    count = len(comparison.findings)
+    rejected = len(comparison.rejected)
     verdict = "no difference found" if not rejected else f"different in {rejected}"
     rows.append(
         (

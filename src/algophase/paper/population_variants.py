@@ -182,7 +182,8 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
     changed, main = (population(sources, name, "attention_rate") for name in (space, "fixed-width"))
     accurate = phases(sources, f"{space} accurate")
     reference = phases(sources, "fixed-width accurate").transitions
-    runs, transitions = accurate.runs, accurate.transitions
+    runs = accurate.runs
+    transitions = accurate.transitions
     figures, tables, beside_it = beside(sources, changed.frame) if released else ({}, {}, "")
     figures = {"": rates_figure([(title, {"runs": runs}, transitions)]), **figures}
     tables = {"": transition_table({title: transitions, "main experiment": reference}), **tables}

@@ -313,7 +313,8 @@ def bend(
         .T
     )
     weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)
-    straight, curved = fit(design[:, :3], in_phase, weights)[0], fit(design, in_phase, weights)[0]
+    straight = fit(design[:, :3], in_phase, weights)[0]
+    curved = fit(design, in_phase, weights)[0]
     at = numpy.linspace(-1, 1, 101)[:, None]
     line = 0.5 - (straight[0] + straight[2] * at) / straight[1]
     curve = 0.5 - (curved[0] + curved[2] * at + curved[3] * at * at) / curved[1]

@@ -57,7 +57,8 @@ def _formula(wave: Readout) -> str:
 
 
 def _paper_curve(angles: Tensor) -> Tensor:
-    amplitude, phase = entry("beta-readout-amplitude").value, entry("beta-readout-phase").value
+    amplitude = entry("beta-readout-amplitude").value
+    phase = entry("beta-readout-phase").value
     assert amplitude is not None
     assert phase is not None
     return amplitude * torch.cos(2 * angles + phase)
@@ -162,7 +163,8 @@ def _fit_pairs(beta: Opened) -> tuple[float, float]:
     """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b)
     + phase): the share explained, and C.
     """
-    p, pizza = beta.modulus, beta.anatomy.pizzas[0]
+    p = beta.modulus
+    pizza = beta.anatomy.pizzas[0]
     circles = beta.exhibit.circles
     circle = next(circle for circle in circles if circle.frequency == pizza.frequency)
     first, second = points_in_plane(beta.exhibit.components, circle)[[0, -1]].double()
@@ -267,9 +269,11 @@ def printed_weights(beta: Opened) -> Measurement | None:
     """Coefficients (x, y) and readout weights, up to the signs of components."""
     if not beta.published or not _same_columns(beta):
         return None
-    printed, anatomy = printed_coefficients(), beta.anatomy
+    printed = printed_coefficients()
+    anatomy = beta.anatomy
     rows = list(anatomy.pizzas[0].rows)
-    embedding, unembedding = beta.exhibit.components, beta.unembedding
+    embedding = beta.exhibit.components
+    unembedding = beta.unembedding
     columns = (
         _compare_column(printed[:, 0], anatomy.aligned_w1[rows, 0], embedding, 0),
         _compare_column(printed[:, 1], anatomy.aligned_w1[rows, 1], embedding, 1),

@@ -156,7 +156,8 @@ def all_equal(_: Entry, measurement: "Measurement") -> Judgment:
 @_rule
 def same_circle(claim: Entry, measurement: "Measurement") -> Judgment:
     """The printed frequency k, or p - k: the same circle, walked the other way."""
-    frequency, modulus = measurement.value, measurement.words["modulus"]
+    frequency = measurement.value
+    modulus = measurement.words["modulus"]
     wording = "" if measurement.comparable else OTHER_NETWORK
     agrees = claim.agrees(frequency)
     if not agrees and claim.agrees(modulus - frequency):
@@ -322,7 +323,8 @@ def printed_share(claim: Entry, measurement: "Measurement") -> Judgment:
     """Our share beside a printed one, which is of finitely many runs too: reproduced if no
     difference is seen, and a difference of more than `PRECISE` would have been.
     """
-    share, theirs = measurement.value, claim.share
+    share = measurement.value
+    theirs = claim.share
     difference = apart(share, theirs)
     if difference is None or difference.interval is None:
         return "not tested", f"there is no run of {measurement.words['space']} with a circularity"

@@ -154,7 +154,8 @@ class Sources:
 
     def _exhibit(self, role: str) -> tuple[Path, dict[str, Any]]:
         """The gallery, and what it says of the network of a role."""
-        what, exhibit = ROLES[role][1], self.exhibits.get(role)
+        what = ROLES[role][1]
+        exhibit = self.exhibits.get(role)
         also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
         if self.gallery is None:
             where = (
@@ -220,7 +221,8 @@ class Sources:
         """The runs of a space's sweep that have an outcome. columns: what they must record."""
         path = self._directory(space)
         if space not in self._runs:
-            table, directory = read_runs(path), SweepDirectory(path)
+            table = read_runs(path)
+            directory = SweepDirectory(path)
             unfair = unfair_sample(
                 directory.description()["space"], table["index"].tolist(), directory.sittings()
             )

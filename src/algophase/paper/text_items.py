@@ -51,7 +51,8 @@ def size_of_transformer(network: Exhibit, size: str) -> Measurement:
     if not isinstance(network.given, Transformer):
         raise InputError(f"{network.source} is not a transformer")
     weights = dict(network.given.named_parameters())
-    width, p = weights["embed.W_E"].shape[1], network.given.task.modulus
+    width = weights["embed.W_E"].shape[1]
+    p = network.given.task.modulus
     sizes = {
         "pairs": p * p,
         "head": weights["blocks.0.attn.W_Q"].shape[2],
@@ -83,7 +84,8 @@ def widths_of_linear_models(sources: Sources) -> Measurement:
             continue
         weights = dict(network.given.named_parameters())
         whose = "released" if network.published else "ours"
-        embedding, layer = weights["embed.weight"].shape[1], weights["l1.weight"]
+        embedding = weights["embed.weight"].shape[1]
+        layer = weights["l1.weight"]
         name = role.removeprefix("model-")
         widths.append(f"{name} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
     released = sources.released is not None
@@ -103,14 +105,17 @@ def _seconds(sittings: list[dict[str, Any]], what: str) -> float:
 @quantity
 def days_of_gallery(sources: Sources) -> Measurement:
     """What the gallery's tables took, by their own record; rows: of a table, by sweep."""
-    rows, seconds, count = [], 0.0, 0
+    rows = []
+    seconds = 0.0
+    count = 0
     for space in PAPER_SPACES:
         try:
             sittings = sources.sittings(space)
         except InputError:
             continue
         runs = sum(int(sitting.get("runs") or 0) for sitting in sittings)
-        training, analysis = _seconds(sittings, "training"), _seconds(sittings, "analysis")
+        training = _seconds(sittings, "training")
+        analysis = _seconds(sittings, "analysis")
         devices = ", ".join(sorted({str(sitting.get("device")) for sitting in sittings}))
         rows.append((space, f"{runs:,}", f"{training:,.0f}", f"{analysis:,.0f}", devices))
         seconds += training + analysis
@@ -155,7 +160,9 @@ def mostly_accompanied(runs: Runs) -> Measurement:
     not independent.
     """
     networks = _pizzas(runs)
-    mostly, pizzas, accompanied = 0, 0, 0
+    mostly = 0
+    pizzas = 0
+    accompanied = 0
     for circles in circles_of(networks, "role", "frequency", "accompanies"):
         own = [frequency for role, frequency, _ in circles if role == "Pizza"]
         with_companion = {frequency for _, _, frequency in circles}
@@ -170,7 +177,8 @@ def mostly_accompanied(runs: Runs) -> Measurement:
 def imperfect_copies(runs: Runs) -> Measurement:
     """Pizzas with at least two pizzas, none of which alone answers all pairs."""
     networks = _pizzas(runs)
-    count, best = 0, 0.0
+    count = 0
+    best = 0.0
     for circles in circles_of(networks, "role", "accuracy_alone"):
         own = [accuracy for role, accuracy in circles if role == "Pizza"]
         count += len(own) >= 2 and bool(falls_short(max(own), 1))
@@ -201,7 +209,8 @@ def spans_of_transitions(population: Phases) -> Measurement:
 @quantity
 def line_between_algorithms(runs: Runs) -> Measurement:
     """The irrelevance that parts Pizzas from Clocks best, told apart by their circles alone."""
-    lesser, share = THRESHOLDS.hybrid_share, runs["pizza_share"]
+    lesser = THRESHOLDS.hybrid_share
+    share = runs["pizza_share"]
     pizza = runs.where(exceeds(share, 1 - lesser))[IRRELEVANCE]
     clock = runs.where(falls_short(share, lesser))[IRRELEVANCE]
     if pizza.empty or clock.empty:
@@ -224,7 +233,8 @@ def logit_of_released_irrelevance(sources: Sources) -> Measurement:
     """The released table's column is not of the definition's logit: over a population the two
     differ.
     """
-    ours, theirs = sources.runs("fixed-width"), released_population(sources, "fixed-width")
+    ours = sources.runs("fixed-width")
+    theirs = released_population(sources, "fixed-width")
     if theirs is None:
         advice = "the authors' own table is taken with --released DIR"
         return measured(None, sample=0, also="", distances="-", what=advice)

@@ -37,7 +37,8 @@ def linear_pizza(sources: Sources) -> Product:
 
 
 def linear_delta(sources: Sources) -> Product:
-    delta, model_b = sources.network("model-delta"), sources.network("model-b")
+    delta = sources.network("model-delta")
+    model_b = sources.network("model-b")
     return replace(_draw_shown(delta), source=source_of(delta, model_b))
 
 
@@ -190,7 +191,8 @@ def rows_off(network: Exhibit) -> Measurement:
     """How far, of each pizza, the row of the largest correct logits is from the expected one."""
     apart = []
     for item in network.of_role("Pizza")[:MOST_SHOWN]:
-        expected, measured_row = _expected_row(network, item), _measured_row(network, item)
+        expected = _expected_row(network, item)
+        measured_row = _measured_row(network, item)
         apart.append(_rows_apart(expected, measured_row, network.modulus))
     shifts = listed((_expected_row(network, item) for item in _shown_pizzas(network)), ".1f")
     return measured(apart, largest=max(apart, default=math.nan), shifts=shifts)
