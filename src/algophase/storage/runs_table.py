@@ -289,9 +289,8 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
         owner, owner_path = owners.get(index, (run_id, path))
         if owner != run_id:
             raise InputError(
-                f"run {index} is {shown(owner)} in {owner_path} and {shown(run_id)} in {path}: one is "
-                "not of this sweep; "
-                "move it elsewhere"
+                f"run {index} is {shown(owner)} in {owner_path} and {shown(run_id)} in {path}: "
+                "one is not of this sweep; move it elsewhere"
             )
     owners |= {index: (run_id, path) for index, run_id in ids_by_index.items()}
 

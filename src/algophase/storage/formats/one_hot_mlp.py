@@ -118,9 +118,8 @@ def _network(
     names = {**OURS, "mlp.W_in": "first"} if one_hot else OURS
     hidden = 0 if one_hot else len(tensors["mlp.W_in"])
     settings = MLPSettings(width, hidden, "add", activation, one_hot=one_hot)
-    return fill(
-        task, settings, {names[name]: value.T for name, value in tensors.items()}, contents.path
-    )
+    ours = {names[name]: value.T for name, value in tensors.items()}
+    return fill(task, settings, ours, contents.path)
 
 
 def _activation(
