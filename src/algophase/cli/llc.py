@@ -78,24 +78,21 @@ def llc(
         [load(path) for path in paths], sampling, engine=engine, device=device, precision=precision
     )
     if as_json:
-        echo(
-            json.dumps(
-                [coefficient.to_dict() for coefficient in coefficients], indent=2, allow_nan=False
-            )
-        )
+        records = [coefficient.to_dict() for coefficient in coefficients]
+        echo(json.dumps(records, indent=2, allow_nan=False))
     else:
         first = coefficients[0]
         sampling_text = (
             f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
         )
         echo(
-            f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {sampling_text}; {first.engine} "
-            f"engine on {first.device}"
+            f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {sampling_text}; "
+            f"{first.engine} engine on {first.device}"
         )
         for coefficient in coefficients:
             echo(
-                f"{coefficient.id}: {coefficient}; loss {coefficient.loss:.2e}, R-hat {coefficient.r_hat:.2f}, distance "
-                f"{coefficient.distance:.2f}"
+                f"{coefficient.id}: {coefficient}; loss {coefficient.loss:.2e}, "
+                f"R-hat {coefficient.r_hat:.2f}, distance {coefficient.distance:.2f}"
             )
     if figure is not None:
         from algophase.pictures.traces import draw_traces

@@ -125,7 +125,8 @@ def _count(sampled: "Sample") -> None:
     # Other networks come first: rounding explains the rest.
     by_outcome = sorted(differing.items(), key=lambda item: item[1].same)
     for index, difference in by_outcome[:LONGEST]:
-        echo("\n".join([f"run {index}: {difference}", *_examples(difference)]))
+        lines = [f"run {index}: {difference}", *_examples(difference)]
+        echo("\n".join(lines))
     if len(differing) > LONGEST:
         echo(f"and {len(differing) - LONGEST} more")
 
@@ -140,11 +141,14 @@ def _conclude(restored: "Restored") -> None:
         return
     if retrained.analysis is None:
         epoch = retrained.trained.diverged_at
-        echo(f"{run}, {'cannot be analysed' if epoch is None else f'diverged at epoch {epoch}'}")
+        reason = "cannot be analysed" if epoch is None else f"diverged at epoch {epoch}"
+        echo(f"{run}, {reason}")
     else:
         echo(f"{retrained.analysis}\n")
-    echo("\n".join([str(retrained.difference), *_examples(retrained.difference)]))
-    if retrained.difference.outcome != "identical" and restored.as_before:
+    difference = retrained.difference
+    lines = [str(difference), *_examples(difference)]
+    echo("\n".join(lines))
+    if difference.outcome != "identical" and restored.as_before:
         echo(
             "  (in the sweep it was trained in an ensemble, where rounding can differ from a "
             "network alone)"

@@ -142,9 +142,8 @@ def runs(
         echo(line)
     if conditions:
         total = len(next(iter(table.values()), []))
-        echo(
-            f"{len(matching):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}"
-        )
+        meant = " and ".join(map(str, conditions))
+        echo(f"{len(matching):,} of {total:,} {_rows(table)} meet {meant}")
     rows = matching[: (SHOWN if limit is None else limit) or None]
     if rows:
         echo(_table({name: table[name] for name in listed}, rows).text())

@@ -221,8 +221,8 @@ def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
     """How many of the runs diverged."""
     from algophase.storage.run_files import find_run
 
-    saved = [find_run(run, directory) for run in runs]
-    return sum(saved_run is not None and saved_run.diverged_at is not None for saved_run in saved)
+    saved_runs = [find_run(run, directory) for run in runs]
+    return sum(saved is not None and saved.diverged_at is not None for saved in saved_runs)
 
 
 def _report(
@@ -249,11 +249,8 @@ def _report(
                 continue
             rows.append((run, outcome.analysis))
             if len(runs) <= FEW:
-                echo(
-                    "\n".join(
-                        [_title(run, directory), "", str(outcome.analysis), *_along(moments), ""]
-                    )
-                )
+                lines = [_title(run, directory), "", str(outcome.analysis), *_along(moments), ""]
+                echo("\n".join(lines))
             try:
                 draw(outcome.network, outcome.analysis)
             except InputError as error:
