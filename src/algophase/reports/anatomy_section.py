@@ -31,16 +31,13 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
             "readout's variance, on either axis of the answer's circle, that is."
         )
     )
-    rows = [
-        [
-            pizza.frequency,
-            ", ".join(map(str, pizza.embedding_components)),
-            ", ".join(map(str, pizza.unembedding_components)),
-            len(pizza.rows),
-            ", ".join(_percent(readout.variance_explained) for readout in pizza.readouts),
-        ]
-        for pizza in anatomy.pizzas
-    ]
+    rows = []
+    for pizza in anatomy.pizzas:
+        embedding = ", ".join(map(str, pizza.embedding_components))
+        unembedding = ", ".join(map(str, pizza.unembedding_components))
+        explained = [_percent(readout.variance_explained) for readout in pizza.readouts]
+        row = [pizza.frequency, embedding, unembedding, len(pizza.rows), ", ".join(explained)]
+        rows.append(row)
     head = [
         "frequency",
         "embedding components",
