@@ -138,16 +138,20 @@ def fit(
         if not len(open_fits):
             break
         open_weights = weights[:, open_fits]
-        probability = 1 / (1 + numpy.exp(-numpy.clip(design @ beta[:, open_fits], -30, 30)))
-        gradient = design.T @ (open_weights * (inside[:, None] - probability))
-        curvature = (products.T @ (open_weights * probability * (1 - probability))).T.reshape(
-            -1, k, k
-        )
+        logits = numpy.clip(design @ beta[:, open_fits], -30, 30)
+        probability = 1 / (1 + numpy.exp(-logits))
+        residuals = inside[:, None] - probability
+        gradient = design.T @ (open_weights * residuals)
+        variances = open_weights * probability * (1 - probability)
+        curvature = (products.T @ variances).T.reshape(-1, k, k)
         curvature += 1e-9 * numpy.eye(k)
         step = numpy.linalg.solve(curvature, gradient.T[:, :, None])[:, :, 0].T
         length = numpy.abs(step).max(axis=0)
-        beta[:, open_fits] += step * numpy.minimum(1.0, 4.0 / numpy.maximum(length, 1e-300))
-        done[open_fits[length < TOLERANCE * (1 + numpy.abs(beta[:, open_fits]).max(axis=0))]] = True
+        shortening = numpy.minimum(1.0, 4.0 / numpy.maximum(length, 1e-300))
+        beta[:, open_fits] += step * shortening
+        largest = numpy.abs(beta[:, open_fits]).max(axis=0)
+        converged = length < TOLERANCE * (1 + largest)
+        done[open_fits[converged]] = True
     return beta, done & (numpy.abs(beta).max(axis=0) < 1e3)
 
 
@@ -177,12 +181,11 @@ def phase_boundary(
             runs, count, reason=f"all {runs} runs have rate {rates[0]:g}: there is no boundary"
         )
     logs = None if widths is None else numpy.log2(widths)
-    middle = (
-        0.0
-        if logs is None
-        else float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
-    )
-    columns = [numpy.ones(runs), rates - 0.5] + ([] if logs is None else [logs - middle])
+    middle = 0.0
+    columns = [numpy.ones(runs), rates - 0.5]
+    if logs is not None:
+        middle = float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
+        columns.append(logs - middle)
     design = numpy.stack(columns, axis=1)
     generator = numpy.random.default_rng(seed)
     whole, fine = fit(design, inside, numpy.ones((runs, 1)))
@@ -197,28 +200,29 @@ def phase_boundary(
     gap = _gap(rates, inside) if logs is None else None
     fits = []
     single = 0
+    start = whole[:, 0] if fine[0] else None
     per_block = max(1, BLOCK // runs)
     for begin in range(0, resamples, per_block):
         draws = min(per_block, resamples - begin)
-        weights = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws).T.astype(
-            numpy.float64
-        )
+        counts = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws)
+        weights = counts.T.astype(numpy.float64)
         positives = inside @ weights
         mixed = (positives > 0) & (positives < runs)
         single += int((~mixed).sum())
-        fits.append(
-            _boundaries(design, rates, inside, weights[:, mixed], whole[:, 0] if fine[0] else None)
-        )
+        fits.append(_boundaries(design, rates, inside, weights[:, mixed], start))
     sampled = numpy.concatenate(fits, axis=1)  # (rate, slope, then coefficients; resamples)
     estimate = _boundaries(design, rates, inside, numpy.ones((runs, 1)), None)[:, 0]
     usable = min(count, runs - count) >= FEWEST_OF_EACH and resamples > 0
+    rate_interval = bootstrap_interval(sampled[0], gap) if usable else None
+    slope = None
+    if logs is not None:
+        slope_interval = bootstrap_interval(sampled[1]) if usable else None
+        slope = Estimate(float(estimate[1]), slope_interval)
     return Boundary(
         runs,
         count,
-        rate=Estimate(float(estimate[0]), bootstrap_interval(sampled[0], gap) if usable else None),
-        slope=None
-        if logs is None
-        else Estimate(float(estimate[1]), bootstrap_interval(sampled[1]) if usable else None),
+        rate=Estimate(float(estimate[0]), rate_interval),
+        slope=slope,
         width=None if logs is None else float(2**middle),
         gap=gap,
         no_boundary=single,
@@ -257,11 +261,9 @@ def _boundaries(
             if gap is not None:
                 # by the means: where both classes end at one rate, the gap's ends are equal and
                 # tell no direction
-                rising = (
-                    1.0
-                    if rates[used & (in_phase == 1)].mean() > rates[used & (in_phase == 0)].mean()
-                    else -1.0
-                )
+                mean_within = rates[used & (in_phase == 1)].mean()
+                mean_outside = rates[used & (in_phase == 0)].mean()
+                rising = 1.0 if mean_within > mean_outside else -1.0
                 rate = (gap[0] + gap[1]) / 2
                 steep = rising * 1e3
                 result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)

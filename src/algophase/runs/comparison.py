@@ -154,10 +154,16 @@ def compare(
             for row in _share_rows(group, where, runs):
                 shares.append(row)
                 outcome = _test_share(row, runs)
-                (findings if isinstance(outcome, Finding) else skipped).append(outcome)  # type: ignore[arg-type]
+                if isinstance(outcome, Finding):
+                    findings.append(outcome)
+                else:
+                    skipped.append(outcome)
         for where, runs in [*_tenths(group.runs), *slices]:
             for outcome in _test_metrics(group, where, runs):
-                (findings if isinstance(outcome, Finding) else skipped).append(outcome)  # type: ignore[arg-type]
+                if isinstance(outcome, Finding):
+                    findings.append(outcome)
+                else:
+                    skipped.append(outcome)
         boundaries += _boundary_rows(group, matched.continuous_width, resamples, seed)
     if not findings:
         raise InputError(no_test(matched, skipped))

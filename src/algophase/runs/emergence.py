@@ -65,13 +65,11 @@ def arrivals(
         raise InputError(
             f"the table of moments has no column {column}; sweep it again with this version"
         )
-    by_epoch = moments.pivot_table(
-        index="run_id", columns="epoch", values=column, dropna=False
-    ).sort_index(axis=1)
-    reached = reaches(by_epoch, line).to_numpy()[:, ::-1]
-    staying = numpy.logical_and.accumulate(reached, axis=1).sum(
-        axis=1
-    )  # looks at the end at which it is there
+    by_run = moments.pivot_table(index="run_id", columns="epoch", values=column, dropna=False)
+    by_epoch = by_run.sort_index(axis=1)
+    reached_from_last = reaches(by_epoch, line).to_numpy()[:, ::-1]
+    is_staying = numpy.logical_and.accumulate(reached_from_last, axis=1)
+    staying = is_staying.sum(axis=1)  # looks at the end at which it is there
     epochs = numpy.append(by_epoch.columns.to_numpy(float), numpy.inf)
     return pandas.Series(epochs[len(epochs) - 1 - staying], index=by_epoch.index)
 
@@ -96,14 +94,14 @@ def emergence(
         raise InputError(f"there is no run in which both {first} and {then} arrive")
     leads = (then_arrivals - first_arrivals)[both].to_numpy()
     again = numpy.random.default_rng(seed).integers(count, size=(resamples, count))
+    resampled = numpy.median(leads[again], axis=1)
+    median_arrivals = (float(first_arrivals[both].median()), float(then_arrivals[both].median()))
     return Emergence(
         first,
         then,
         earlier=Share(int((leads > 0).sum()), count),
         later=Share(int((leads < 0).sum()), count),
-        lead=Estimate(
-            float(numpy.median(leads)), bootstrap_interval(numpy.median(leads[again], axis=1))
-        ),
-        arrived=(float(first_arrivals[both].median()), float(then_arrivals[both].median())),
+        lead=Estimate(float(numpy.median(leads)), bootstrap_interval(resampled)),
+        arrived=median_arrivals,
         open=len(both) - count,
     )

@@ -432,25 +432,27 @@ def start_laws(
             if not is_key.all():
                 areas.append(float(_area(powers[is_key], powers[~is_key])))
         value = float(numpy.mean(areas))
-        laws.append(
-            Law(
-                name=f"start of {table}",
-                null="keys drawn uniformly, whatever the start",
-                effect=f"area {AREA:g}: the chance that a key was stronger at the start than "
-                "another frequency",
-                power=power,
-                runs=len(areas),
-                measured="area",
-                value=value,
-                interval=_bootstrap(numpy.array(areas), _mean, random),
-                chance=0.5,
-                p_value=2 * float(norm.sf(abs(value - 0.5) / spread)),
-                details=(
-                    f"the strongest frequency of the start is a key in {best / len(keys):.1%}; "
-                    f"by chance {expected_best:.1%}",
-                ),
-            )
+        interval = _bootstrap(numpy.array(areas), _mean, random)
+        deviation = abs(value - 0.5) / spread
+        strongest = (
+            f"the strongest frequency of the start is a key in {best / len(keys):.1%}; "
+            f"by chance {expected_best:.1%}"
         )
+        law = Law(
+            name=f"start of {table}",
+            null="keys drawn uniformly, whatever the start",
+            effect=f"area {AREA:g}: the chance that a key was stronger at the start than "
+            "another frequency",
+            power=power,
+            runs=len(areas),
+            measured="area",
+            value=value,
+            interval=interval,
+            chance=0.5,
+            p_value=2 * float(norm.sf(deviation)),
+            details=(strongest,),
+        )
+        laws.append(law)
     return laws
 
 

@@ -113,15 +113,19 @@ def read_population(path: Path) -> Population:
         ):
             points.setdefault(verdict, []).append((x, y))
     planned = space.get("runs")
+    about = describe_settings(space)
+    if seed:
+        about += f", seed {seed}"
+    accurate = 0
+    for accuracy in accuracies:
+        accurate += isinstance(accuracy, int | float) and bool(reaches(accuracy, 1))
     return Population(
         path,
         name,
-        about=describe_settings(space) + (f", seed {seed}" if seed else ""),
+        about=about,
         planned=planned if isinstance(planned, int) else None,
         runs=count,
-        accurate=sum(
-            isinstance(value, int | float) and bool(reaches(value, 1)) for value in accuracies
-        ),
+        accurate=accurate,
         verdict_name="verdict" if by == "verdict" else "paper's label",
         counts={verdict: verdicts.count(verdict) for verdict in in_order(verdicts)},
         points=points,
