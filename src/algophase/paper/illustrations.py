@@ -35,7 +35,7 @@ def on_face(points: Tensor) -> Tensor:
 
 
 def _face(axes: "Axes", modulus: int, frequency: int = 1, labels: float = 1.17) -> Tensor:
-    """A circle with its numbers, 0 shown as p as on a clock; returns the numbers' places (p, 2)."""
+    """A circle with its numbers, 0 shown as p as on a clock; returns the numbers' points (p, 2)."""
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.5", linewidth=0.8))
@@ -73,7 +73,9 @@ def _arc(axes: "Axes", start: float, turn: float, radius: float, colour: str) ->
     x, y = radius * angle.sin(), radius * angle.cos()
     axes.plot(x[:-6], y[:-6], color=colour, linewidth=1.8)
     style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (x[-1].item(), y[-1].item()), (x[-8].item(), y[-8].item()), arrowprops=style)
+    tip = (x[-1].item(), y[-1].item())
+    tail = (x[-8].item(), y[-8].item())
+    axes.annotate("", tip, tail, arrowprops=style)
 
 
 def _scores(axes: "Axes", logits: Tensor, formula: str) -> None:
@@ -99,19 +101,20 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
         for side in (0, 180):
             middle = 90 - (180 * label / modulus + side)
             face = colours((label + 0.5) / modulus)
-            axes.add_patch(
-                Wedge(
-                    (0, 0),
-                    1,
-                    middle - half,
-                    middle + half,
-                    facecolor=face,
-                    edgecolor="white",
-                    alpha=0.55,
-                    lw=0.4,
-                )
+            wedge = Wedge(
+                (0, 0),
+                1,
+                middle - half,
+                middle + half,
+                facecolor=face,
+                edgecolor="white",
+                alpha=0.55,
+                lw=0.4,
             )
-            x, y = 0.73 * math.cos(math.radians(middle)), 0.73 * math.sin(math.radians(middle))
+            axes.add_patch(wedge)
+            angle = math.radians(middle)
+            x = 0.73 * math.cos(angle)
+            y = 0.73 * math.sin(angle)
             axes.text(x, y, str(label or modulus), ha="center", va="center", fontsize=5.5)
 
 
@@ -156,7 +159,7 @@ def _draw_midpoints(axes: "Axes", points: Tensor, a: int, b: int) -> None:
     through the middle.
     """
     p = len(points)
-    group = cyclic_group(len(points))
+    group = cyclic_group(p)
     label = group.sum(a, b)
     partners = group.sum(group.inverses, label)  # x and its partner add to the label
     same = (points + points[partners]) / 2

@@ -135,24 +135,19 @@ def plane_panels(
     """Runs over attention rate and width, coloured by each metric, with the line where its phase
     ends.
     """
-    widths = (
-        numpy.geomspace(runs["width"].min(), runs["width"].max(), 100)
-        if len(runs)
-        else numpy.empty(0)
-    )
+    widths = numpy.empty(0)
+    if len(runs):
+        widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 100)
     for axes, measure in zip(row, MEASURES, strict=True):
-        low = (
-            0.0
-            if measure == IRRELEVANCE
-            else float(min(runs[measure].min(), 0.9))
-            if len(runs)
-            else 0.0
-        )
+        low = 0.0
+        if measure != IRRELEVANCE and len(runs):
+            low = float(min(runs[measure].min(), 0.9))
         style = {"c": runs[measure], "cmap": HEATMAP, "vmin": low, "vmax": 1.0}
         points = _scatter(axes, runs["_rate"], runs["width"], 1.4 * _size(len(runs)), **style)
         boundary = lines[measure]
         if boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
-            rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
+            doublings = numpy.log2(widths / boundary.width)
+            rates = boundary.rate.value + boundary.slope.value * doublings
             in_range = (rates >= 0) & (rates <= 1)
             axes.plot(rates[in_range], widths[in_range], color="white", linewidth=3.2)
             axes.plot(rates[in_range], widths[in_range], color=LINE, linewidth=1.6)
@@ -246,7 +241,8 @@ def linear_figure(models: Mapping[str, Runs]) -> "Figure":
         above.set_title(f"Model {title}")
         below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLORS[column])
         below.set(xlim=(-0.02, 1.02), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
-    grid[0, 0].set(ylabel="circularity", ylim=(lowest - 0.1 * (1 - lowest), 1 + 0.1 * (1 - lowest)))
+    margin = 0.1 * (1 - lowest)
+    grid[0, 0].set(ylabel="circularity", ylim=(lowest - margin, 1 + margin))
     grid[1, 0].set(ylabel="runs")
     figure.supxlabel(label(IRRELEVANCE), fontsize=9)
     return figure
