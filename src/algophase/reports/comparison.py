@@ -116,11 +116,11 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     rejected = len(comparison.rejected)
     tests = counted(len(comparison.findings), "test")
     level = f"at a family-wise level of {comparison.level:.3g}"
-    title = (
-        f"{rejected} of {tests} {'differs' if rejected == 1 else 'differ'} {level}"
-        if rejected
-        else f"indistinguishable {level} ({tests})"
-    )
+    if rejected:
+        verb = "differs" if rejected == 1 else "differ"
+        title = f"{rejected} of {tests} {verb} {level}"
+    else:
+        title = f"indistinguishable {level} ({tests})"
     title += (
         "\npoints: "
         f"{'circular runs' if all(group.circular for group in groups) else 'runs'} at full accuracy"

@@ -165,7 +165,10 @@ def _origin(sittings: Sequence[object]) -> str:
     devices = list(
         dict.fromkeys(str(record["device"]) for record in records if record.get("device"))
     )
-    code = f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}" if commits else ""
+    code = ""
+    if commits:
+        noun = "commit" if len(commits) == 1 else "commits"
+        code = f"{noun} {_few(commits)}"
     return ", ".join(filter(None, [days(records), code, _few(devices)]))
 
 

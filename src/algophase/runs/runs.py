@@ -347,7 +347,10 @@ def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pa
 
 def columns_in_words(table: "pandas.DataFrame") -> str:
     names = [str(name) for name in table.columns]
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "no columns"
+    if not names:
+        return "no columns"
+    more = ", ..." if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more
 
 
 def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Series[float]":
