@@ -131,18 +131,20 @@ def run_overlapped(
         else:
             finished[number] = step.result
 
+    def next_in_order() -> Iterator[Result | InputError]:
+        nonlocal given_back
+        while given_back in finished:
+            yield finished.pop(given_back)
+            given_back += 1
+
     for number, analysis in enumerate(analyses):
         advance(number, analysis)
         while len(waiting) > most:
             advance(*waiting.popleft())
-        while given_back in finished:
-            yield finished.pop(given_back)
-            given_back += 1
+        yield from next_in_order()
     while waiting:
         advance(*waiting.popleft())
-        while given_back in finished:
-            yield finished.pop(given_back)
-            given_back += 1
+        yield from next_in_order()
 
 
 class _Finished(NamedTuple):
