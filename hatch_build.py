@@ -1,5 +1,5 @@
 """The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something
-to analyse and to compare with. Other networks stay behind."""
+to analyze and to compare with. Other networks stay behind."""
 
 from pathlib import Path
 from typing import Any

@@ -34,7 +34,7 @@ from algophase import (
     analyze_many,
     find_circles,
     handmade_pizza,
-    initialise,
+    initialize,
     network_components,
 )
 from algophase.analysis.circles.roles import sums_of_circles
@@ -68,7 +68,7 @@ def seconds_per_triple_one_by_one(network: Network) -> float:
 
 def measure(name: str) -> dict[str, float]:
     p, settings = CASES[name]
-    network = initialise(RunSettings(task=TaskSettings(modulus=p), network=settings))
+    network = initialize(RunSettings(task=TaskSettings(modulus=p), network=settings))
     started = time.perf_counter()
     analyze(network)
     whole = time.perf_counter() - started
@@ -89,7 +89,7 @@ def with_circles(settings: NetworkSettings, seed: int) -> Network:
     """A network as it starts, but for an embedding of eight circles of different sizes, and
     noise.
     """
-    network = initialise(RunSettings(network=settings, seed=seed))
+    network = initialize(RunSettings(network=settings, seed=seed))
     table, p = network.operand_tables()[0], network.task.modulus
     circles = [
         (1 - 0.1 * rank) * circle(p, k) for rank, k in enumerate((1, 2, 5, 7, 10, 13, 17, 25))
@@ -192,7 +192,7 @@ def main() -> None:
         "--networks",
         type=int,
         default=64,
-        help="how many networks to analyse on a GPU (default 64)",
+        help="how many networks to analyze on a GPU (default 64)",
     )
     options = parser.parse_args()
     chosen = options.case

@@ -28,7 +28,7 @@ import torch
 from algophase import __version__, analyze
 from algophase.core.fourier import cos_turn, sin_turn
 from algophase.core.settings import RunSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.record.columns import flat_columns
 from algophase.runs.rows import settings_columns
 from algophase.storage.sweep_directory import SweepDirectory
@@ -48,7 +48,7 @@ VERDICTS = ("Clock", "Pizza", "hybrid", "non-circular")
 
 def with_circles(run: RunSettings) -> Network:
     """A network as it starts, but for an embedding of six circles of different sizes, and noise."""
-    network, p = initialise(run), run.task.modulus
+    network, p = initialize(run), run.task.modulus
     table = network.operand_tables()[0]
     table.mul_(0.1)
     for rank, frequency in enumerate((1, 2, 5, 7, 10, 13)):

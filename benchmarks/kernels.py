@@ -5,7 +5,7 @@ time.
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
     .venv/bin/python benchmarks/kernels.py --linear beta --networks 256
 
-The step is the training loop's, optimiser included, launched operation by operation; its sum is
+The step is the training loop's, optimizer included, launched operation by operation; its sum is
 printed a network and epoch, and beside it the same from the loop's own epoch, which on a GPU is one
 graph: what lies between is overlap and idle time.
 """

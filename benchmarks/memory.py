@@ -25,7 +25,7 @@ from algophase import (
     __version__,
     analyze,
     handmade_pizza,
-    initialise,
+    initialize,
     load,
 )
 from algophase.core.memory import VARIABLE, budget, size_text
@@ -35,7 +35,7 @@ from algophase.networks import MLP, Network
 
 def one_layer(modulus: int) -> Network:
     settings = TransformerSettings(attention_rate=0.5)
-    return initialise(RunSettings(task=TaskSettings(modulus=modulus), network=settings))
+    return initialize(RunSettings(task=TaskSettings(modulus=modulus), network=settings))
 
 
 @torch.no_grad()

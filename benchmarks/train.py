@@ -94,7 +94,7 @@ def measure(
 
 
 def measure_vmap(runs: list[RunSettings], device: torch.device, budget: float) -> float:
-    """The textbook ensemble: `vmap` of `grad` of the module, with our optimiser; the
+    """The textbook ensemble: `vmap` of `grad` of the module, with our optimizer; the
     specification's arithmetic, batched.
     """
     from algophase.training.run.optimizer import AdamW

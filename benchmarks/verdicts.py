@@ -24,7 +24,7 @@ from algophase import (
     TrainingSettings,
     TransformerSettings,
     analyze_many,
-    distil,
+    distill,
     train,
 )
 from algophase.analysis.catalogue import CIRCULARITY
@@ -105,7 +105,7 @@ def main() -> None:
             f"rate {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}: "
             f"{', '.join(f'{n} {label}' for label, n in labels.most_common())}"
         )
-    proofs = [distil(networks[i]).certificate for i in right]
+    proofs = [distill(networks[i]).certificate for i in right]
     print(
         "the distilled program answers every pair as the network does in "
         f"{sum(p.agreeing == p.pairs for p in proofs)} networks"

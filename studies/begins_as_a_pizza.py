@@ -11,7 +11,7 @@ import numpy
 import pandas
 
 from algophase import Runs
-from algophase.core.palette import COLORS, GREY, VERDICTS
+from algophase.core.palette import COLORS, GRAY, VERDICTS
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
@@ -37,8 +37,8 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
     by_epoch = moments.groupby("epoch")
     epochs = numpy.array(list(by_epoch.groups))
     shares = [[(group.verdict == verdict).mean() for _, group in by_epoch] for verdict in ALONG]
-    colours = [GREY, *(VERDICTS[verdict][0] for verdict in ALONG[1:])]
-    verdicts.stackplot(epochs, shares, colors=colours, labels=ALONG, linewidth=0)
+    colors = [GRAY, *(VERDICTS[verdict][0] for verdict in ALONG[1:])]
+    verdicts.stackplot(epochs, shares, colors=colors, labels=ALONG, linewidth=0)
     verdicts.set(
         xscale="log",
         xlabel="epoch",
@@ -48,14 +48,14 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
     )
     verdicts.set_title("attention rate 1: first Pizzas, then Clocks")
     _below(verdicts, 2)
-    for name, label, colour, marker in (
+    for name, label, color, marker in (
         ("pizza_logit_share", "Pizza's share of the logits", COLORS[1], "s"),
         ("validation_accuracy", "held-out pairs answered right", COLORS[0], "o"),
     ):
         low, middle, high = (by_epoch[name].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95))
-        parts.fill_between(epochs, low, high, color=colour, alpha=0.2, linewidth=0)
+        parts.fill_between(epochs, low, high, color=color, alpha=0.2, linewidth=0)
         parts.plot(
-            epochs, middle, f"{marker}-", color=colour, markersize=4, linewidth=1, label=label
+            epochs, middle, f"{marker}-", color=color, markersize=4, linewidth=1, label=label
         )
     products = by_epoch["product_share"].median().to_numpy()
     label = f"products (1 is {products.max():.1%})"
@@ -81,13 +81,13 @@ def by_width(axes: "Axes") -> None:
     )
     for verdict in ("Pizza", "hybrid", "Clock"):
         networks = pandas.concat([table[table.verdict == verdict] for table in (runs, widest)])
-        colour, marker = VERDICTS[verdict]
+        color, marker = VERDICTS[verdict]
         axes.scatter(
             networks.width,
             networks.attention_rate,
             8,
             marker=marker,
-            color=colour,
+            color=color,
             linewidth=0,
             alpha=0.8,
             label=verdict,

@@ -13,7 +13,7 @@ import numpy
 from algophase import Runs, attention_heads, load, read_runs
 from algophase.analysis.hidden.heads import leans
 from algophase.analysis.subject import Subject
-from algophase.core.palette import COLORS, GREY, VERDICTS
+from algophase.core.palette import COLORS, GRAY, VERDICTS
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
@@ -80,7 +80,7 @@ def by_heads(axes: "Axes") -> None:
 
 def boundaries(axes: "Axes", name: str, column: str) -> None:
     runs = accurate(name).frame
-    for number, (label, (marker, colour, before)) in enumerate(STEPS.items()):
+    for number, (label, (marker, color, before)) in enumerate(STEPS.items()):
         values, rates = [], []
         for value, group in runs.groupby(column):
             boundary = phase_boundary(
@@ -96,7 +96,7 @@ def boundaries(axes: "Axes", name: str, column: str) -> None:
             at,
             [at - low, high - at],
             fmt=f"{marker}-",
-            color=colour,
+            color=color,
             label=label,
             markersize=5,
             linewidth=1,
@@ -107,7 +107,7 @@ def boundaries(axes: "Axes", name: str, column: str) -> None:
 
 def by_modulus(axes: "Axes") -> None:
     runs, _ = with_keys(accurate("moduli"))
-    for rate, marker, colour in (
+    for rate, marker, color in (
         (0.0, "s", COLORS[1]),
         (0.5, "^", COLORS[5]),
         (1.0, "o", COLORS[0]),
@@ -121,7 +121,7 @@ def by_modulus(axes: "Axes") -> None:
             means,
             spread,
             fmt=f"{marker}-",
-            color=colour,
+            color=color,
             label=f"rate {rate:g}",
             markersize=4,
             linewidth=1,
@@ -175,19 +175,19 @@ def draw_depth() -> "Figure":
         wrong.scatter(
             networks.accuracy, networks["program.answer_accuracy"], 16, label=name, **style
         )
-    wrong.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle=":")
+    wrong.plot([0, 1], [0, 1], color=GRAY, linewidth=0.9, linestyle=":")
     wrong.set(xlabel="pairs the network answers right", ylabel="by what follows the answer alone")
     wrong.set(title="where it errs, the answer is there", xlim=(0, 1.03), ylim=(0, 1.03))
     wrong.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     runs = tables["4"]
     for verdict in kinds:
-        networks, (colour, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
+        networks, (color, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
         readout.scatter(
             networks.cross_entropy,
             networks["program.readout_share"],
             12,
             marker=marker,
-            color=colour,
+            color=color,
             label=verdict,
         )
     readout.set(xscale="log", xlabel="loss, all pairs", ylabel="read-out's share of the logits")
@@ -226,7 +226,7 @@ def draw_heads() -> "Figure":
         axes.set_ylim(-0.32, 0.42)
         axes.legend(frameon=False, ncols=2, loc="upper center")
     runs, random = read_runs(ROOT / "gallery" / "heads-short"), numpy.random.default_rng(0)
-    for count, marker, colour in (
+    for count, marker, color in (
         (1, "s", COLORS[1]),
         (2, "^", COLORS[5]),
         (4, "o", COLORS[0]),
@@ -247,11 +247,11 @@ def draw_heads() -> "Figure":
             parts,
             16,
             marker=marker,
-            color=colour,
+            color=color,
             label=f"{count} head{'s' * (count > 1)}",
         )
     for line in (1 / 3, 2 / 3):
-        right.axhline(line, color=GREY, linewidth=0.9, linestyle=":")
+        right.axhline(line, color=GRAY, linewidth=0.9, linestyle=":")
     right.set_xticks(range(5))
     right.set(xlabel="heads that follow a frequency", ylabel="Pizza's part of its circle")
     right.set_title("no head: Pizza; two heads: Clock")

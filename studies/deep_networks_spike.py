@@ -80,14 +80,14 @@ def draw(table: pandas.DataFrame) -> "Figure":
     figure = new_figure(9.6, 3.4)
     panels = figure.subplots(1, len(DEPTHS), sharey=True)
     for axes, (layers, networks) in zip(panels, table.groupby("layers"), strict=True):
-        for colour, style, (_, one) in zip(
+        for color, style, (_, one) in zip(
             COLORS, ("-", "--", ":"), networks.groupby("run_id", sort=False), strict=False
         ):
             rate = one.attention_rate.iloc[0]
             axes.plot(
                 one.epoch,
                 one.training_loss,
-                color=colour,
+                color=color,
                 linestyle=style,
                 linewidth=1.2,
                 label=f"rate {rate:.2f}",

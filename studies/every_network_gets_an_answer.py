@@ -35,13 +35,13 @@ def draw_shares(axes: "Axes", labels: "Series[str]", tenths: "Series[int]") -> N
         share = (
             numpy.array([((tenths == tenth) & (labels == name)).sum() for tenth in TENTHS]) / count
         )
-        colour, hatch = VERDICTS[name][0], {"non-circular": "///", "not learned": "xx"}.get(name)
+        color, hatch = VERDICTS[name][0], {"non-circular": "///", "not learned": "xx"}.get(name)
         axes.bar(
             TENTHS / 10 + 0.05,
             share,
             0.094,
             below,
-            color=colour,
+            color=color,
             label=name,
             hatch=hatch,
             edgecolor="white",

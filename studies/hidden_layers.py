@@ -60,7 +60,7 @@ def draw_shapes() -> None:
     with house_style():
         figure = new_figure(8.4, 3.0)
         shapes, symmetric, form = figure.subplots(1, 3)
-        for name, marker, colour, ideal in (
+        for name, marker, color, ideal in (
             ("disc_cka", "o", BLUE, 1.0),
             ("torus_cka", "^", ORANGE, 0.5**0.5),
         ):
@@ -68,10 +68,10 @@ def draw_shapes() -> None:
                 rates,
                 [analysis.metrics[name] for analysis in before],
                 marker=marker,
-                color=colour,
+                color=color,
                 label=label(name),
             )
-            shapes.axhline(ideal, color=colour, linewidth=0.8, linestyle=":")
+            shapes.axhline(ideal, color=color, linewidth=0.8, linestyle=":")
         shapes.set(title="hidden units are discs", ylabel="linear CKA", ylim=(0, 1.05))
         shapes.legend(loc="lower left")
         numbers = [
@@ -128,10 +128,10 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
         draw_band(losses, at_rate, "cross_entropy", "o-", BLACK, "loss")
         draw_band(losses, at_rate, "restricted_loss", "s-", BLUE, label("restricted_loss"))
         losses.set(title=f"loss over all pairs, rate {rates[-1]:g}", yscale="log")
-        for rate, (colour, style) in shades.items():
+        for rate, (color, style) in shades.items():
             at_rate = moments[moments.attention_rate == rate]
-            draw_band(gini, at_rate, "embedding_gini", style, colour, f"rate {rate:g}")
-            draw_band(products, at_rate, "product_share", style, colour, f"rate {rate:g}")
+            draw_band(gini, at_rate, "embedding_gini", style, color, f"rate {rate:g}")
+            draw_band(products, at_rate, "product_share", style, color, f"rate {rate:g}")
         gini.set(title=label("embedding_gini"))
         products.set(title=label("product_share"))
         products.yaxis.set_major_formatter(PercentFormatter(1, decimals=1))
@@ -148,12 +148,12 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
 
 
 def draw_band(
-    axes: "Axes", moments: "DataFrame", column: str, style: str, colour: str, name: str
+    axes: "Axes", moments: "DataFrame", column: str, style: str, color: str, name: str
 ) -> None:
     by_epoch = moments.groupby("epoch")[column]
     low, median, high = (by_epoch.quantile(share) for share in (0.1, 0.5, 0.9))
-    axes.fill_between(median.index, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(median.index, median, style, color=colour, markersize=3, linewidth=1.2, label=name)
+    axes.fill_between(median.index, low, high, color=color, alpha=0.15, linewidth=0)
+    axes.plot(median.index, median, style, color=color, markersize=3, linewidth=1.2, label=name)
 
 
 def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
@@ -167,12 +167,12 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
         *panels, corner = figure.subplots(2, 3).flat
         for axes, shift in zip(panels, shifts, strict=True):
             for name in ("Pizza", "Clock", "hybrid"):
-                networks, (colour, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
+                networks, (color, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
                 axes.scatter(
                     networks["_rate"],
                     networks[shift.column],
                     s=3,
-                    color=colour,
+                    color=color,
                     marker=marker,
                     alpha=0.3,
                     linewidths=0,
@@ -180,7 +180,7 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
                 tenths = networks.groupby("_tenth")[shift.column].agg(["median", "size"])
                 large_enough = tenths[tenths["size"] >= LEAST]
                 style = {
-                    "color": colour,
+                    "color": color,
                     "marker": marker,
                     "markersize": 5,
                     "markeredgecolor": "white",

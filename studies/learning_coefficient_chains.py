@@ -21,11 +21,11 @@ PICTURE = ROOT / "docs" / "images" / "llc.png"
 NETWORKS = {"Clock": "da98a6312948", "Pizza": "5ed1f0b86c80"}  # attention rates 0.89 and 0.25
 PAIRS = 2784  # trained on
 SETTINGS = {
-    "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(3, 60, 140, localisation=1000.0),
-    "$\\beta = 1/\\log n$, $\\gamma$ = 300": Sampling(3, 150, 150, localisation=300.0),
-    "$\\beta = 1/\\log n$, $\\gamma$ = 100": Sampling(3, 300, 200, localisation=100.0),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(3, 60, 140, localization=1000.0),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 300": Sampling(3, 150, 150, localization=300.0),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 100": Sampling(3, 300, 200, localization=100.0),
     "$n\\beta$ = 10, $\\gamma$ = 100, no burn-in": Sampling(
-        3, 0, 500, localisation=100.0, inverse_temperature=10 / PAIRS
+        3, 0, 500, localization=100.0, inverse_temperature=10 / PAIRS
     ),
 }
 
@@ -49,10 +49,10 @@ def main() -> None:
                 )
                 label = f"{verdict}: λ {coefficient.value:.1f}"
                 for number, chain in enumerate(coefficient.trace - coefficient.loss):
-                    colour = VERDICTS[verdict][0]
+                    color = VERDICTS[verdict][0]
                     axes.plot(
                         chain,
-                        color=colour,
+                        color=color,
                         linewidth=0.7,
                         alpha=0.8,
                         label=label if number == 0 else None,

@@ -28,10 +28,10 @@ TABLE = ROOT / "gallery" / "llc.csv"
 PICTURE = ROOT / "docs" / "images" / "llc-population.png"
 PAIRS = 2784  # trained on
 SETTINGS = {  # chains, burn-in, draws
-    "gamma 1000": Sampling(4, 200, 400, localisation=1000.0),
-    "gamma 300": Sampling(4, 300, 400, localisation=300.0),
-    "gamma 100": Sampling(4, 400, 400, localisation=100.0),
-    "published": Sampling(4, 0, 2000, localisation=100.0, inverse_temperature=10 / PAIRS),
+    "gamma 1000": Sampling(4, 200, 400, localization=1000.0),
+    "gamma 300": Sampling(4, 300, 400, localization=300.0),
+    "gamma 100": Sampling(4, 400, 400, localization=100.0),
+    "published": Sampling(4, 0, 2000, localization=100.0, inverse_temperature=10 / PAIRS),
 }
 TITLES = {
     "gamma 1000": "$\\beta = 1/\\log n$, $\\gamma$ = 1000",
@@ -112,13 +112,13 @@ def draw(path: Path) -> None:
             for position, (rate, group) in enumerate(at_setting.dropna().groupby("attention_rate")):
                 draws = numpy.random.default_rng(0).uniform(-0.2, 0.2, len(group))
                 for verdict, networks in group.groupby("verdict"):
-                    colour, marker = VERDICTS[verdict][:2]
+                    color, marker = VERDICTS[verdict][:2]
                     shift = draws[group.verdict.to_numpy() == verdict]
                     axes.scatter(
                         position + shift,
                         networks.value,
                         s=9,
-                        color=colour,
+                        color=color,
                         marker=marker,
                         linewidth=0,
                         alpha=0.8,

@@ -7,7 +7,7 @@ different weight decays.
                                                          # arms: 15 minutes on two CPU cores
 
 The networks are the first runs of the space `clock-training` (attention rate 1), trained as
-published up to the branch. Every arm goes on from the same weights with a new optimiser; the one
+published up to the branch. Every arm goes on from the same weights with a new optimizer; the one
 with the published weight decay is the control.
 """
 
@@ -23,7 +23,7 @@ import pandas
 import torch
 
 from algophase import Network, RunSettings, analyze
-from algophase.core.palette import GREY, VERDICTS
+from algophase.core.palette import GRAY, VERDICTS
 from algophase.networks.stacking import take_out
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
@@ -115,24 +115,24 @@ def draw(table: pandas.DataFrame) -> "Figure":
             shift = random.uniform(-0.15, 0.15, len(networks))
             for verdict in SHOWN:
                 chosen = (networks.verdict == verdict).to_numpy()
-                colour, marker = VERDICTS[verdict]
+                color, marker = VERDICTS[verdict]
                 axes.scatter(
                     position + shift[chosen],
                     networks[column][chosen],
                     18,
-                    color=colour,
+                    color=color,
                     marker=marker,
                     linewidth=0,
                 )
         axes.set_xticks(range(len(ends)), [name for name, _ in ends])
-        axes.axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+        axes.axvline(0.5, color=GRAY, linewidth=0.8, linestyle=":")
         axes.set(
             xlabel="weight decay from epoch 400 to 2,000", title=label, xlim=(-0.5, len(ends) - 0.5)
         )
         axes.set_ylim(bottom=0)
     for verdict in SHOWN:
-        colour, marker = VERDICTS[verdict]
-        figure.axes[1].scatter([], [], 18, color=colour, marker=marker, linewidth=0, label=verdict)
+        color, marker = VERDICTS[verdict]
+        figure.axes[1].scatter([], [], 18, color=color, marker=marker, linewidth=0, label=verdict)
     figure.axes[1].legend(frameon=False, loc="upper right")
     return figure
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 
 from algophase import Runs
-from algophase.core.palette import COLORS, GREY
+from algophase.core.palette import COLORS, GRAY
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.law_tests import key_sets
@@ -51,8 +51,8 @@ def main() -> None:
             / chance
         )
         value, ends = seen.sum(axis=1) / chance, numpy.quantile(again, [0.025, 0.975], axis=1)
-        colours = [COLORS[5] if u == 2 else COLORS[0] for u in ratios]
-        pairs.bar(range(len(ratios)), value, color=colours, width=0.7)
+        colors = [COLORS[5] if u == 2 else COLORS[0] for u in ratios]
+        pairs.bar(range(len(ratios)), value, color=colors, width=0.7)
         pairs.errorbar(
             range(len(ratios)),
             value,
@@ -85,7 +85,7 @@ def main() -> None:
         )
 
         powers = [initial_powers(run_from_row(row)) for row in runs.to_dict("records")]
-        for table, colour, marker in (
+        for table, color, marker in (
             (BOTH, COLORS[5], "o"),
             (EMBEDDING, COLORS[0], "s"),
             (UNEMBEDDING, COLORS[2], "^"),
@@ -96,7 +96,7 @@ def main() -> None:
             start.plot(
                 range(1, sets.count + 1),
                 share,
-                color=colour,
+                color=color,
                 marker=marker,
                 markersize=3,
                 linewidth=1,
@@ -105,9 +105,9 @@ def main() -> None:
             if table == BOTH:
                 low, high = zip(*(wilson(count, len(powers)) for count in kept), strict=True)
                 start.fill_between(
-                    range(1, sets.count + 1), low, high, color=colour, alpha=0.2, linewidth=0
+                    range(1, sets.count + 1), low, high, color=color, alpha=0.2, linewidth=0
                 )
-        start.axhline(sets.member.mean(), color=GREY, linewidth=0.9, linestyle=":")
+        start.axhline(sets.member.mean(), color=GRAY, linewidth=0.9, linestyle=":")
         start.set(
             xlabel="rank of a frequency's power at the start",
             ylabel="share that become keys",

@@ -15,10 +15,10 @@ from algophase import (
     TrainingSettings,
     TransformerSettings,
     analyze,
-    distil,
+    distill,
     handmade_clock,
     handmade_pizza,
-    initialise,
+    initialize,
     network_components,
     train,
     wrap,
@@ -44,7 +44,7 @@ def test_each_object_is_one_line(analysis: Analysis) -> None:
         analysis.instances.instances[0],
     ]
     every += [
-        distil(network),
+        distill(network),
         Specimen(network),
         network_components(network),
         Runs.read("wide"),
@@ -72,7 +72,7 @@ def test_the_card_has_the_verdict_and_a_picture(analysis: Analysis) -> None:
     assert "<script>" not in analyze(wrapped)._repr_html_()
     assert (
         "not learned"
-        in analyze(initialise(RunSettings(TaskSettings(5), TransformerSettings(4))))._repr_html_()
+        in analyze(initialize(RunSettings(TaskSettings(5), TransformerSettings(4))))._repr_html_()
     )
 
 

@@ -6,7 +6,7 @@ learn them.
 Everything in the picture is measured on networks in `gallery/`.
 
 Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where
-its algorithm computes it and coloured by its answer. The Clock multiplies two points as complex
+its algorithm computes it and colored by its answer. The Clock multiplies two points as complex
 numbers; the Pizza takes their midpoint (figure 1).
 Right: the networks of `gallery/fixed-width` that learned, by verdict, one point per network.
 """
@@ -35,7 +35,7 @@ CLOCK, PIZZA = (
     ("da98a6312948", 11),
     ("5ed1f0b86c80", 7),
 )  # a network, and the frequency of its strongest circle
-ANSWERS = "twilight"  # a cyclic scale, read with every common kind of colour blindness
+ANSWERS = "twilight"  # a cyclic scale, read with every common kind of color blindness
 ANSWER = "#D55E00"
 RATE, SYMMETRICITY = "attention_rate", "gradient_symmetricity"
 DRAWN = ("Pizza", "hybrid", "Clock")
@@ -63,7 +63,7 @@ def at_angle(tokens: Tensor, degrees: float) -> int:
 def draw_sums(
     axes: "Axes", tokens: Tensor, sums: Tensor, frequency: int, shown: tuple[int, int]
 ) -> None:
-    """All sums at their places (p, p), coloured by their answer in the order of the circle, and
+    """All sums at their places (p, p), colored by their answer in the order of the circle, and
     one pair of tokens.
     """
     p = len(tokens)
@@ -79,11 +79,11 @@ def draw_sums(
     axes.axis("off")
 
 
-def draw_line(axes: "Axes", start: complex, end: complex, colour: str) -> None:
+def draw_line(axes: "Axes", start: complex, end: complex, color: str) -> None:
     for width, shade in (
         (5.0, "white"),
-        (2.4, colour),
-    ):  # a white edge, seen on every colour below it
+        (2.4, color),
+    ):  # a white edge, seen on every color below it
         axes.plot(
             [start.real, end.real], [start.imag, end.imag], color=shade, linewidth=width, zorder=3
         )
@@ -96,7 +96,7 @@ def draw_answer(axes: "Axes", place: complex, label: complex) -> None:
     write(axes, "a + b", label, ANSWER)
 
 
-def write(axes: "Axes", text: str, place: complex, colour: str) -> None:
+def write(axes: "Axes", text: str, place: complex, color: str) -> None:
     from matplotlib.patheffects import withStroke
 
     edge = [withStroke(linewidth=4, foreground="white")]
@@ -108,7 +108,7 @@ def write(axes: "Axes", text: str, place: complex, colour: str) -> None:
         "zorder": 7,
     }
     axes.annotate(
-        text, (place.real, place.imag), fontsize=LARGE, color=colour, path_effects=edge, **style
+        text, (place.real, place.imag), fontsize=LARGE, color=color, path_effects=edge, **style
     )
 
 
@@ -118,13 +118,13 @@ def draw_clock(axes: "Axes") -> None:
     sums = tokens[:, None] * tokens
     a, b = at_angle(tokens, 25), at_angle(tokens, 95)
     draw_sums(axes, tokens, sums, CLOCK[1], (a, b))
-    for end, colour in ((tokens[a], "black"), (tokens[b], "black"), (sums[a, b], ANSWER)):
-        draw_line(axes, 0j, complex(end), colour)
+    for end, color in ((tokens[a], "black"), (tokens[b], "black"), (sums[a, b], ANSWER)):
+        draw_line(axes, 0j, complex(end), color)
     draw_answer(axes, complex(sums[a, b]), 1.33 * complex(sums[a, b]) - 0.1)
 
 
 def draw_pizza(axes: "Axes") -> None:
-    """Midpoints of pairs with the same sum lie on one line through the centre: a slice for each
+    """Midpoints of pairs with the same sum lie on one line through the center: a slice for each
     answer.
     """
     tokens = circle_of(*PIZZA)
@@ -136,16 +136,16 @@ def draw_pizza(axes: "Axes") -> None:
 
 
 def draw_phases(axes: "Axes") -> None:
-    """Gradient symmetricity by attention rate, one point per network, coloured by verdict."""
+    """Gradient symmetricity by attention rate, one point per network, colored by verdict."""
     runs = read_runs(SWEEP)
     for verdict in DRAWN:
         some = runs[runs["verdict"] == verdict]
-        colour, marker = VERDICTS[verdict]
+        color, marker = VERDICTS[verdict]
         axes.scatter(
             some[RATE],
             some[SYMMETRICITY],
             s=7,
-            color=colour,
+            color=color,
             marker=marker,
             alpha=0.6,
             linewidths=0,
@@ -155,9 +155,9 @@ def draw_phases(axes: "Axes") -> None:
         "hybrid": (0.31, 0.7),
         "Clock": (0.55, 0.4),
     }.items():
-        colour = VERDICTS[verdict][0]
+        color = VERDICTS[verdict][0]
         axes.annotate(
-            verdict, place, fontsize=LARGE, ha="center", va="center", color=colour, weight="bold"
+            verdict, place, fontsize=LARGE, ha="center", va="center", color=color, weight="bold"
         )
     axes.set(xlim=(-0.03, 1.03), ylim=(0.2, 1.03), xticks=(0, 0.5, 1), yticks=(0.4, 0.6, 0.8, 1))
     axes.set_xlabel("attention rate", fontsize=SMALL + 6)
@@ -188,7 +188,7 @@ def main() -> None:
                 middle, 0.885, line, fontsize=SMALL + 7, color="0.25", ha="center", va="top"
             )
         save_figure(figure, PICTURE)
-    with Image.open(PICTURE) as picture:  # 256 colours are enough, and a third of the size
+    with Image.open(PICTURE) as picture:  # 256 colors are enough, and a third of the size
         picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
     print(f"{PICTURE.relative_to(ROOT)}: {PICTURE.stat().st_size / 1000:.0f} kB")
 

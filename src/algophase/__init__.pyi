@@ -31,7 +31,7 @@ from algophase.analysis.hidden.neurons import neurons as neurons
 from algophase.analysis.hidden.progress_measures import progress_measures as progress_measures
 from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
 from algophase.analysis.logits.all_pairs import grid_logits as grid_logits
-from algophase.analysis.program.distil import distil as distil
+from algophase.analysis.program.distill import distill as distill
 from algophase.analysis.result import Analysis as Analysis
 from algophase.analysis.specimen import Specimen as Specimen
 from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
@@ -50,7 +50,7 @@ from algophase.interop.transformer_lens import to_transformer_lens as to_transfo
 from algophase.networks import Network as Network
 from algophase.networks import add_architecture as add_architecture
 from algophase.networks import build as build
-from algophase.networks import initialise as initialise
+from algophase.networks import initialize as initialize
 from algophase.networks.handmade import handmade_clock as handmade_clock
 from algophase.networks.handmade import handmade_pizza as handmade_pizza
 from algophase.networks.wrapped import wrap as wrap

@@ -17,7 +17,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 REQUIRED = [
@@ -88,7 +88,7 @@ UNTRAINED: list[tuple[TaskSettings, NetworkSettings]] = [
 def test_untrained_networks_of_every_kind_are_not_learned(
     task: TaskSettings, settings: NetworkSettings
 ) -> None:
-    analysis = analyze(initialise(RunSettings(task=task, network=settings)))
+    analysis = analyze(initialize(RunSettings(task=task, network=settings)))
     assert analysis.verdict.label == "not learned"
     separate = task.separate_vocabularies or settings == LinearSettings(
         model="alpha-prime", width=12, hidden=10
@@ -109,7 +109,7 @@ def test_record_is_valid_json_with_every_promised_name() -> None:
 
 
 def test_analysis_leaves_the_network_alone() -> None:
-    network = initialise(
+    network = initialize(
         RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=8))
     )
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -146,10 +146,10 @@ def test_networks_with_nan_or_overflow_are_refused() -> None:
         analyze(network)
 
 
-def test_many_networks_are_analysed_as_each_alone() -> None:
+def test_many_networks_are_analyzed_as_each_alone() -> None:
     networks = [
         handmade_pizza(12, (1, 5), accompanied=True),
-        *(initialise(RunSettings(task=task, network=settings)) for task, settings in UNTRAINED),
+        *(initialize(RunSettings(task=task, network=settings)) for task, settings in UNTRAINED),
         handmade_clock(7, (1, 2)).float(),
     ]
     finished: list[int] = []
@@ -161,7 +161,7 @@ def test_many_networks_are_analysed_as_each_alone() -> None:
     assert analyze_many([]) == []
 
 
-def test_a_network_that_cannot_be_analysed_is_named_and_the_others_are_analysed() -> None:
+def test_a_network_that_cannot_be_analyzed_is_named_and_the_others_are_analyzed() -> None:
     with_nan, overflowing, huge = (handmade_pizza(7, (k,)) for k in (1, 2, 3))
     with torch.no_grad():
         with_nan.unembed.weight[0, 0] = math.nan

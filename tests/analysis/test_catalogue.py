@@ -141,7 +141,7 @@ def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: 
     sweep(tmp_path / "sweep")
     table = read_run_table(tmp_path / "sweep")
     layout = make_layout(table)
-    for menu in ("x", "y", "colour", "filter-column"):
+    for menu in ("x", "y", "color", "filter-column"):
         assert options(layout, menu)[NAME] == LABEL, menu
     explorer = Explorer(Networks(table, tmp_path / "sweep", tmp_path / "cache"))
     figure = explorer.show_map(View(y=NAME), None).figure

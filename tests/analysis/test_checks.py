@@ -1,5 +1,5 @@
 """Networks of the user's own: seen as at inference, and refused in a clear line where they
-cannot be analysed.
+cannot be analyzed.
 """
 
 import math
@@ -78,7 +78,7 @@ def table_lookup(first: Tensor, second: Tensor) -> Tensor:
 
 
 class Dropping(Own):
-    """The Clock with dropout and a batch normalisation: in training mode, another network every
+    """The Clock with dropout and a batch normalization: in training mode, another network every
     time.
     """
 
@@ -294,7 +294,7 @@ def test_the_size_of_logits_does_not_matter_to_a_verdict(scale: float) -> None:
 
 
 @pytest.mark.parametrize("name", [*WRONG, *WRONG_LOGITS, *NOT_FINITE])
-def test_what_cannot_be_analysed_is_refused_in_a_line_and_does_not_lose_the_rest(name: str) -> None:
+def test_what_cannot_be_analyzed_is_refused_in_a_line_and_does_not_lose_the_rest(name: str) -> None:
     make, message = {**WRONG, **WRONG_LOGITS, **NOT_FINITE}[name]
     with pytest.raises(InputError, match=message) as refused:
         analyze(make())

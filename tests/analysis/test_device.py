@@ -27,7 +27,7 @@ from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.core.threads import one_thread
-from algophase.networks import Cache, Network, initialise
+from algophase.networks import Cache, Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -35,7 +35,7 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machi
 
 def networks() -> list[Network]:
     """One of each kind, most with circles."""
-    planted = initialise(
+    planted = initialize(
         RunSettings(
             TaskSettings(modulus=13, equals_sign=True), TransformerSettings(width=12, layers=2)
         )
@@ -47,11 +47,11 @@ def networks() -> list[Network]:
         TransformerSettings(width=8, activation="gelu"),
     ]
     others = [
-        initialise(RunSettings(TaskSettings(modulus=8, separate_vocabularies=True), one))
+        initialize(RunSettings(TaskSettings(modulus=8, separate_vocabularies=True), one))
         for one in settings
     ]
     linear = [
-        initialise(RunSettings(TaskSettings(modulus=7), LinearSettings(model, 6, 8)))
+        initialize(RunSettings(TaskSettings(modulus=7), LinearSettings(model, 6, 8)))
         for model in ("alpha", "alpha-prime", "beta", "gamma", "delta")
     ]
     return [
@@ -152,7 +152,7 @@ class Squares(Network):
         return (first + second).square() @ self.readout * self.scale
 
 
-def test_a_network_with_buffers_and_tied_weights_is_analysed() -> None:
+def test_a_network_with_buffers_and_tied_weights_is_analyzed() -> None:
     assert analyze(Squares()).verdict.label == "Pizza"
     assert analyze(Squares(-1.0)).verdict.label == "not learned"
 
@@ -173,7 +173,7 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
     assert (network.training, copied.training) == (
         True,
         False,
-    )  # what is analysed is what it answers at inference
+    )  # what is analyzed is what it answers at inference
 
 
 @pytest.mark.parametrize("index", range(len(networks())))
@@ -279,14 +279,14 @@ def assert_same(found: object, expected: object) -> None:
 
 @needs_gpu
 def test_a_gpu_gives_the_same_analyses() -> None:
-    every = [*networks(), initialise(RunSettings()), handmade_pizza(59, (3, 17), accompanied=True)]
+    every = [*networks(), initialize(RunSettings()), handmade_pizza(59, (3, 17), accompanied=True)]
     for found, network in zip(analyze_many(every, device="cuda"), every, strict=True):
         assert isinstance(found, Analysis)
         assert_same(found.to_dict(), analyze(network).to_dict())
 
 
 @needs_gpu
-def test_a_network_on_a_gpu_is_analysed_on_either_side() -> None:
+def test_a_network_on_a_gpu_is_analyzed_on_either_side() -> None:
     network = handmade_pizza(12, (1, 5), accompanied=True)
     expected, there = (
         analyze(network).to_dict(),
@@ -302,7 +302,7 @@ def test_a_network_on_a_gpu_is_analysed_on_either_side() -> None:
 
 
 @needs_gpu
-def test_a_network_that_overflows_does_not_disturb_its_neighbours_on_a_gpu() -> None:
+def test_a_network_that_overflows_does_not_disturb_its_neighbors_on_a_gpu() -> None:
     broken = handmade_pizza(7, (1,))
     with torch.no_grad():
         broken.l1.weight.mul_(1e200)

@@ -9,7 +9,7 @@ from made_networks import (
     embedding,
     lookup,
     random_labels,
-    relabelled,
+    relabeled,
     right_labels,
     rotated,
     shuffled,
@@ -19,7 +19,7 @@ from one_by_one import answer_of, found_in
 from algophase.analysis.circles.formulas import clock_logits
 from algophase.analysis.verdict.decide import decide
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -50,7 +50,7 @@ def test_random_labels_are_not_learned() -> None:
         assert answer_of(lookup(embedding(kind, 13), random_labels(13))).label == "not learned"
 
 
-def test_memorised_pairs_are_not_learned() -> None:
+def test_memorized_pairs_are_not_learned() -> None:
     """Right on four fifths of the pairs, zero logits asked for on the others."""
     p, draw = 13, np.random.default_rng(3)
     seen = torch.from_numpy(np.triu(draw.random((p, p)) < 0.8))
@@ -67,7 +67,7 @@ def test_memorised_pairs_are_not_learned() -> None:
 def test_an_untrained_network_is_not_learned(
     settings: TransformerSettings | LinearSettings,
 ) -> None:
-    answer = answer_of(initialise(RunSettings(TaskSettings(modulus=23), settings, seed=2)))
+    answer = answer_of(initialize(RunSettings(TaskSettings(modulus=23), settings, seed=2)))
     assert answer.label == "not learned"
     assert answer.confidence.named_share < 0.1
 
@@ -104,7 +104,7 @@ def test_a_rotated_embedding_changes_nothing() -> None:
 
 
 def test_renamed_numbers_rename_the_frequencies() -> None:
-    found, measured = found_in(relabelled(handmade_pizza(23, (1, 5), accompanied=True), 3))
+    found, measured = found_in(relabeled(handmade_pizza(23, (1, 5), accompanied=True), 3))
     assert sorted(each.frequencies for each in found.instances) == [
         (3, 6),
         (8, 7),

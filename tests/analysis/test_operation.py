@@ -46,8 +46,8 @@ SHUFFLED = tuple(torch.randperm(P, generator=torch.Generator().manual_seed(0)).t
 TASKS = {
     "subtract": TaskSettings(P, operation="subtract"),
     "multiply from one": TaskSettings(P - 1, operation="multiply"),
-    "other names": TaskSettings(P, relabelling=(SHUFFLED, SHUFFLED, SHUFFLED)),
-    "b - a": TaskSettings(P, relabelling=(tuple(-n % P for n in range(P)), tuple(range(P)))),
+    "other names": TaskSettings(P, relabeling=(SHUFFLED, SHUFFLED, SHUFFLED)),
+    "b - a": TaskSettings(P, relabeling=(tuple(-n % P for n in range(P)), tuple(range(P)))),
 }
 SAID = {
     "subtract": "it agrees with a - b on 100% of pairs (analyze it with operation='subtract')",
@@ -184,7 +184,7 @@ def test_a_kept_analysis_keeps_it(tmp_path: Path) -> None:
         ("D59_MLP_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
         ("D59_T_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
         ("A5_MLP_seed1", "its answers form a group of order 60 that does not commute (like A5)"),
-        ("S5_MLP_hidden_dim_48_seed1", ""),  # it memorised
+        ("S5_MLP_hidden_dim_48_seed1", ""),  # it memorized
     ],
 )
 def test_published_networks_on_other_groups(name: str, said: str) -> None:

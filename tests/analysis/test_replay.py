@@ -16,7 +16,7 @@ from algophase.analysis.replay import CHECKED, MOST_KINDS, ONE_BY_ONE, Borrowed,
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 
 TRANSFORMER = TransformerSettings(width=8, heads=2)
 RUN = RunSettings(TaskSettings(modulus=11), TRANSFORMER)
@@ -52,11 +52,11 @@ def runs(run: RunSettings, count: int) -> list[Network]:
             replace(each, network=replace(run.network, attention_rate=each.seed / count))
             for each in made
         ]
-    return [initialise(each) for each in made]
+    return [initialize(each) for each in made]
 
 
 def subject(run: RunSettings) -> Subject:
-    return Subject(initialise(run))
+    return Subject(initialize(run))
 
 
 def test_every_network_gets_its_own_numbers(request: pytest.FixtureRequest) -> None:
@@ -192,10 +192,10 @@ def test_what_computes_otherwise_is_another_kind() -> None:
         subject(replace(RUN, network=replace(TRANSFORMER, activation="gelu")))
     )
     assert kind_of(one) != kind_of(subject(replace(RUN, task=TaskSettings(modulus=7))))
-    changed = initialise(RUN)
+    changed = initialize(RUN)
     next(iter(changed.children())).extra = 0.5  # type: ignore[assignment]
     assert kind_of(one) != kind_of(Subject(changed))
-    hooked = initialise(RUN)
+    hooked = initialize(RUN)
     hooked.register_forward_hook(lambda *_: None)
     assert kind_of(Subject(hooked)) is None
 

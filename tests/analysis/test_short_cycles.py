@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_networks import mixture, parity_clock
 
-from algophase import Runs, analyze, distil, handmade_clock, handmade_pizza
+from algophase import Runs, analyze, distill, handmade_clock, handmade_pizza
 from algophase.analysis.presentation import profiles
 from algophase.analysis.program.forms import form_curve, period_of
 from algophase.analysis.verdict.decide import form_of
@@ -87,7 +87,7 @@ def test_a_short_cycle_is_drawn_recorded_and_distilled() -> None:
     assert "short cycle" in program_panels(analysis)[1].caption
     assert "5: short cycle" in analysis._repr_html_()
     assert len(analysis.plot().axes) == 3
-    assert distil(network).certificate.agreeing == 225
+    assert distill(network).certificate.agreeing == 225
 
 
 def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path) -> None:

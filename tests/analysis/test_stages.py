@@ -25,7 +25,7 @@ from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import decide
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -88,7 +88,7 @@ def test_what_the_metrics_cannot_say_is_said() -> None:
     assert "4 principal components have equal size" in equal
     assert analyze(handmade_clock(23, (1,))).cautions == ()
     for model, said in (("gamma", ()), ("delta", ("depends on the basis",))):
-        network = initialise(
+        network = initialize(
             RunSettings(TaskSettings(modulus=11), LinearSettings(model, 8, 8), seed=0)
         )
         cautions = analyze(network).cautions

@@ -241,20 +241,20 @@ def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gal
 
 
 @pytest.mark.slow
-def test_axes_and_colour_are_chosen_and_kept_in_the_address(browser: Any, gallery: str) -> None:
+def test_axes_and_color_are_chosen_and_kept_in_the_address(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery)
     page = found.page
     page.click("#y")
     page.get_by_role("option", name="circularity", exact=True).click()
     page.wait_for_url("**y=circularity*")
-    page.click("#colour")
+    page.click("#color")
     page.get_by_role("option", name="parameter norm", exact=True).click()
     page.wait_for_selector("#map .colorbar, #map .cbtitle, #map .infolayer [class*=cb]")
     page.reload()
     wait_text(page, "#y", "circularity")
-    wait_text(page, "#colour", "parameter norm")
+    wait_text(page, "#color", "parameter norm")
     page.go_back()
-    wait_text(page, "#colour", "verdict")
+    wait_text(page, "#color", "verdict")
     found.check()
 
 
@@ -339,10 +339,10 @@ def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gall
     order = [
         name
         for name in reached
-        if name in ("x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin")
+        if name in ("x", "y", "color", "filter-column", "filter-value", "add-filter", "pin")
     ]
     assert reached[1] == "skip"
-    assert order == ["x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin"]
+    assert order == ["x", "y", "color", "filter-column", "filter-value", "add-filter", "pin"]
     assert "run-keep" in reached
     assert set(outlines) == {"solid"}
     found.check()
@@ -360,7 +360,7 @@ def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate(seen)
     brightness = [
-        [sum(map(int, re.findall("[0-9]+", colour)[:3])) / 765 for colour in shown]
+        [sum(map(int, re.findall("[0-9]+", color)[:3])) / 765 for color in shown]
         for shown in (light, dark)
     ]
     assert [round(value) for value in brightness[0]] == [1, 0, 0, 0, 0]

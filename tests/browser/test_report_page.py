@@ -151,32 +151,32 @@ def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(
     found.page.close()
 
 
-def test_pictures_follow_the_colours_of_the_page(browser: Any, crafted: Path) -> None:
-    colours = []
+def test_pictures_follow_the_colors_of_the_page(browser: Any, crafted: Path) -> None:
+    colors = []
     for dark in (False, True):
         found = opened(browser, crafted, dark=dark)
         found.page.wait_for_selector(".plot .xtitle")
-        colours.append(
+        colors.append(
             found.page.evaluate("getComputedStyle(document.querySelector('.plot .xtitle')).fill")
         )
         found.page.close()
-    assert colours == ["rgb(28, 36, 48)", "rgb(230, 233, 238)"]
+    assert colors == ["rgb(28, 36, 48)", "rgb(230, 233, 238)"]
 
 
 @pytest.mark.slow
 def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, networks: Path) -> None:
     found = opened(browser, networks)
     plot = found.page.locator("figure", has_text="k = 1 (Clock), ").first
-    colour = (
+    color = (
         "[...document.querySelectorAll('figure')]"
         ".find(f => f.textContent.includes('k = 1 (Clock), '))"
         ".querySelector('.plot').data.find(t => t.mode === 'markers').marker.color"
     )
     plot.scroll_into_view_if_needed()
     plot.locator(".scatterlayer .point").first.wait_for()
-    assert found.page.evaluate(colour) == "#0072B2"
+    assert found.page.evaluate(color) == "#0072B2"
     found.page.emulate_media(color_scheme="dark")
-    found.page.wait_for_function(f"{colour} === '#4AA3DF'")
+    found.page.wait_for_function(f"{color} === '#4AA3DF'")
     found.check()
     found.page.close()
 

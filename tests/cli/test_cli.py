@@ -18,7 +18,7 @@ from algophase.cli import app, main
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.wording import floored
 from algophase.interop.model_card import model_card
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load, save
 
@@ -70,7 +70,7 @@ def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
 def test_json_has_the_settings(tmp_path: Path) -> None:
     settings = algophase.TransformerSettings(width=8, attention_rate=0.25)
     run_settings = algophase.RunSettings(algophase.TaskSettings(7), settings, seed=3)
-    network = algophase.initialise(run_settings)
+    network = algophase.initialize(run_settings)
     save(network, tmp_path / "trained")
     network.run = None
     path = save(network, tmp_path / "built")
@@ -118,7 +118,7 @@ def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) 
         11, outputs="modulus"
     )  # a word, where a wrapped module has a number
     words = algophase.RunSettings(modular, algophase.TransformerSettings(8))
-    save(algophase.initialise(words), networks / "words")
+    save(algophase.initialize(words), networks / "words")
     (networks / "broken.safetensors").write_bytes(b"not tensors")
     parquet, text = tmp_path / "deep" / "table.parquet", tmp_path / "table.csv"
     result = run("analyze", networks, "--table", parquet, "--json")
@@ -183,7 +183,7 @@ def test_networks_of_one_id_are_told_apart_by_their_files(networks: Path) -> Non
     assert list(records[0])[:3] == ["id", "path", "modulus"]
 
 
-def test_a_file_given_twice_is_analysed_once(
+def test_a_file_given_twice_is_analyzed_once(
     networks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (networks / "link.safetensors").symlink_to("clock.safetensors")
@@ -391,14 +391,14 @@ def test_files_of_other_groups_are_taken_as_they_are(tmp_path: Path) -> None:
     result = run("analyze", tmp_path / "net.pth", "--format", "transformer-lens")
     assert result.exit_code == 1
     assert "is not of format transformer-lens" in result.stderr
-    assert run("distil", tmp_path / "net.pth", "--activation", "relu").exit_code == 0
+    assert run("distill", tmp_path / "net.pth", "--activation", "relu").exit_code == 0
 
 
 def test_what_a_file_does_not_say_is_asked_for_and_given(tmp_path: Path) -> None:
     """As others save a network of ours: by TransformerLens's names, with no word on its
     attention rate, and twice.
     """
-    untrained = initialise(
+    untrained = initialize(
         RunSettings(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5))
     )
     tensors = {**untrained.state_dict(), "unembed.b_U": torch.zeros(7)}
@@ -413,7 +413,7 @@ def test_what_a_file_does_not_say_is_asked_for_and_given(tmp_path: Path) -> None
     for command in (
         ("analyze", "--json"),
         ("report", "--out", tmp_path / "page.html"),
-        ("distil",),
+        ("distill",),
     ):
         name, *options = command
         said = (

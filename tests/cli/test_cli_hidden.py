@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from algophase.cli import app
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage.network_files import save
 
@@ -24,11 +24,11 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save(handmade_pizza(7, (1, 2)), directory / "pizza")
     save(handmade_clock(7, (1, 2)), directory / "clock")
     save(
-        initialise(RunSettings(task, TransformerSettings(8, attention_rate=1.0))),
+        initialize(RunSettings(task, TransformerSettings(8, attention_rate=1.0))),
         directory / "transformer",
     )
-    save(initialise(RunSettings(task, TransformerSettings(8, layers=2))), directory / "deep")
-    save(initialise(RunSettings(task, LinearSettings("beta", 8, 8))), directory / "beta")
+    save(initialize(RunSettings(task, TransformerSettings(8, layers=2))), directory / "deep")
+    save(initialize(RunSettings(task, LinearSettings("beta", 8, 8))), directory / "beta")
     return directory
 
 

@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
 
@@ -67,7 +67,7 @@ def test_a_population_can_be_named_and_the_title_chosen(networks: Path, tmp_path
 
 def test_a_network_of_the_published_kind_is_set_in_the_gallery(tmp_path: Path) -> None:
     save(
-        initialise(RunSettings(network=TransformerSettings(attention_rate=0.5))), tmp_path / "start"
+        initialize(RunSettings(network=TransformerSettings(attention_rate=0.5))), tmp_path / "start"
     )
     result = run(tmp_path / "start.safetensors", "-o", tmp_path / "report.html")
     assert result.exit_code == 0, result.output
@@ -217,7 +217,7 @@ def test_a_network_that_has_not_learned_is_still_shown(tmp_path: Path) -> None:
     run_settings = RunSettings(
         task=TaskSettings(modulus=11, equals_sign=True), network=TransformerSettings(width=32)
     )
-    save(initialise(run_settings), tmp_path / "start")
+    save(initialize(run_settings), tmp_path / "start")
     result = run(tmp_path / "start.safetensors", "-o", tmp_path / "report.html")
     assert result.exit_code == 0, result.output
     assert "not learned" in Parsed(tmp_path / "report.html").texts["h2"][0]

@@ -157,8 +157,8 @@ def test_a_network_that_diverged_is_reported_and_the_exit_code_is_1(tmp_path: Pa
     for _ in range(2):  # trained, and found in the directory
         result = run(*SMALL, "--learning-rate", 1e30, "--epochs", 4, "--out", tmp_path)
         assert result.exit_code == 1
-        assert "diverged at epoch 2: not analysed" in result.stderr
-        assert result.stdout == "verdicts: 1 not analysed\n"
+        assert "diverged at epoch 2: not analyzed" in result.stderr
+        assert result.stdout == "verdicts: 1 not analyzed\n"
     assert (
         run(
             *SMALL, "--learning-rate", 1e30, "--epochs", 4, "--no-analysis", "--out", tmp_path
@@ -173,7 +173,7 @@ def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
     result = run(*SMALL, "--epochs", 1, "--seeds", 5, "--out", tmp_path)
     assert result.exit_code == 1
     assert "is not a readable safetensors file" in result.stderr
-    assert result.stdout.rstrip().endswith("verdicts: 4 not learned, 1 not analysed")
+    assert result.stdout.rstrip().endswith("verdicts: 4 not learned, 1 not analyzed")
 
 
 def test_figures(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(
     assert held[quoted] == "-0.5"  # a number stays one
 
 
-def test_an_export_is_exact_so_that_no_formula_appears_where_a_colour_was(tmp_path: Path) -> None:
-    """Found by the campaign: printed by click, a pipe would get the cell without its colour
+def test_an_export_is_exact_so_that_no_formula_appears_where_a_color_was(tmp_path: Path) -> None:
+    """Found by the campaign: printed by click, a pipe would get the cell without its color
     code.
     """
     sweep_of(tmp_path / "sweep", [row(0, note="\x1b[2J=HYPERLINK(1)")])

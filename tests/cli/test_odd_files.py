@@ -1,4 +1,4 @@
-"""One odd file among good ones: it gets one line, and the good ones are analysed, reported on
+"""One odd file among good ones: it gets one line, and the good ones are analyzed, reported on
 and explored.
 """
 
@@ -106,7 +106,7 @@ def lens(layers: int = 1, **changes: tuple[int, ...]) -> dict[str, Tensor]:
 
 def write_odd_files(folder: Path) -> list[str]:
     """The odd files of the issue that made this test, and the like. None of them can be
-    analysed.
+    analyzed.
     """
     for makers, suffix in ((PICKLED, ".pt"), (SAFETENSORS, ".safetensors")):
         for make in makers:

@@ -51,7 +51,7 @@ def test_which_operation_takes_it() -> None:
     assert composite.asked_as == ""
 
 
-def relabelled(count: int) -> Numbers:
+def relabeled(count: int) -> Numbers:
     draw = np.random.default_rng(2)
     first, second, third = (draw.permutation(P) for _ in range(3))
     if count == 1:
@@ -61,13 +61,13 @@ def relabelled(count: int) -> Numbers:
 
 @pytest.mark.parametrize("wrong", [0, 20])
 @pytest.mark.parametrize(
-    "table", [relabelled(1), relabelled(3), (3 * A + 5 * B + 2) % P, (B - A) % P]
+    "table", [relabeled(1), relabeled(3), (3 * A + 5 * B + 2) % P, (B - A) % P]
 )
 def test_numbers_that_add_under_other_names(table: Numbers, wrong: int) -> None:
     result = learned(spoiled(table, wrong))
     assert result is not None
     assert result.asked_as == "auto"
-    first, second, third = (np.array(names) for names in result.relabelling)
+    first, second, third = (np.array(names) for names in result.relabeling)
     assert (third[table] == (first[:, None] + second) % P).all()
 
 

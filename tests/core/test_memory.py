@@ -37,7 +37,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import MLP, Network, initialise
+from algophase.networks import MLP, Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 CPU = torch.device("cpu")
@@ -156,7 +156,7 @@ def one_hot(p: int, width: int) -> Network:
 
 
 def untrained(p: int, settings: TransformerSettings | LinearSettings, **task: bool) -> Network:
-    return initialise(RunSettings(TaskSettings(p, **task), settings, seed=3)).double()  # type: ignore[arg-type]
+    return initialize(RunSettings(TaskSettings(p, **task), settings, seed=3)).double()  # type: ignore[arg-type]
 
 
 NETWORKS: dict[str, Network] = {

@@ -6,7 +6,7 @@ from algophase.pages.card import COLORED
 
 
 def test_every_verdict_has_a_color_and_a_marker_of_its_own() -> None:
-    assert set(VERDICTS) == set(OUTCOMES) - {"not analysed"}
+    assert set(VERDICTS) == set(OUTCOMES) - {"not analyzed"}
     colors, markers = zip(*VERDICTS.values(), strict=True)
     assert len(set(colors)) == len(set(markers)) == len(VERDICTS)
 

@@ -20,7 +20,7 @@ LARGEST = 1_500_000  # bytes of all notebooks
 
 def test_there_are_three() -> None:
     names = [path.stem for path in NOTEBOOKS]
-    assert names == ["analyse_your_own_network", "map_a_phase_space", "quickstart"]
+    assert names == ["analyze_your_own_network", "map_a_phase_space", "quickstart"]
     assert sum(path.stat().st_size for path in NOTEBOOKS) < LARGEST
 
 

@@ -45,7 +45,7 @@ def test_axes_stand_in_the_address_only_where_they_were_chosen(table: RunTable) 
     after = changes.choose_axes(view, table, "attention_rate", "circularity", "verdict")
     assert encode(after) == "?y=circularity"  # a region of other axes is no region
     after = changes.choose_axes(view, table, AXES[0], AXES[1], "circularity")
-    assert encode(after) == "?colour=circularity&region=0,0,1,1"
+    assert encode(after) == "?color=circularity&region=0,0,1,1"
 
 
 def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: RunTable) -> None:

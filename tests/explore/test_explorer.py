@@ -11,7 +11,7 @@ from test_networks import settled
 from algophase.core.errors import InputError
 from algophase.explore import changes
 from algophase.explore.explorer import Explorer
-from algophase.explore.map_figure import COLOUR_STEPS
+from algophase.explore.map_figure import COLOR_STEPS
 from algophase.explore.networks import Networks
 from algophase.explore.panels import leading
 from algophase.explore.table import read_run_table
@@ -75,22 +75,21 @@ def test_the_map_is_drawn_again_only_for_other_points(explorer: Explorer) -> Non
     assert len(pizzas.figure.data) == 1
 
 
-def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(
+def test_a_column_that_colors_has_few_colors_and_exact_numbers_on_hover(
     explorer: Explorer,
 ) -> None:
-    """With a thousand colours in a trace, plotly's WebGL drew the runs of a region in colours
+    """With a thousand colors in a trace, plotly's WebGL drew the runs of a region in colors
     that are not on the scale.
     """
-    figure = explorer.show_map(View(colour="parameter_norm"), None).figure
+    figure = explorer.show_map(View(color="parameter_norm"), None).figure
     assert figure is not None
     points = [trace for trace in figure.data if trace.hovertext is not None]
     assert sum(len(trace.x) for trace in points) == explorer.table.count
     assert (
-        len({colour for trace in points for colour in trace.marker.color.tolist()})
-        <= COLOUR_STEPS + 1
+        len({color for trace in points for color in trace.marker.color.tolist()}) <= COLOR_STEPS + 1
     )
     exact = explorer.table.numbers("parameter_norm")
-    step = (exact.max() - exact.min()) / COLOUR_STEPS
+    step = (exact.max() - exact.min()) / COLOR_STEPS
     for trace in points:
         places = [explorer.table.rows_by_id[run_id] for run_id in trace.customdata]
         assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in places]
@@ -153,7 +152,7 @@ OURS = (
 )
 
 
-def test_a_network_of_an_older_table_is_analysed_when_it_is_asked_for(
+def test_a_network_of_an_older_table_is_analyzed_when_it_is_asked_for(
     gallery: Path, tmp_path: Path
 ) -> None:
     newer, older = (

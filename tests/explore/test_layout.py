@@ -27,7 +27,7 @@ def test_controls_have_labels_and_menus_the_tables_columns() -> None:
     assert {
         "x",
         "y",
-        "colour",
+        "color",
         "filter-column",
         "filter-operator",
         "filter-value",

@@ -21,16 +21,16 @@ def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
     ]
 
 
-@pytest.mark.parametrize("colour", ["verdict", "activation", "circularity", "equals_sign"])
-def test_each_point_carries_its_run_whatever_colours_it(colour: str) -> None:
-    view = TABLE.resolve(View(y="width", colour=colour))
+@pytest.mark.parametrize("color", ["verdict", "activation", "circularity", "equals_sign"])
+def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
+    view = TABLE.resolve(View(y="width", color=color))
     figure = draw_map(TABLE, view)
     points = [trace for trace in figure.data if trace.type == "scattergl"]
     drawn = sorted(run_id for trace in points for run_id in trace.customdata)
     assert drawn == [f"{place:012x}" for place in range(4)]
     assert len({trace.marker.symbol for trace in points}) == len(
         points
-    )  # shapes tell as much as colours
+    )  # shapes tell as much as colors
     assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
     assert figure.layout.yaxis.type == "log"
 
@@ -80,4 +80,4 @@ def test_the_papers_line_is_drawn_where_the_paper_draws_one() -> None:
 
 def test_another_run_or_region_needs_no_new_map() -> None:
     assert map_key(View(run="a", off=(1,), region=((0, 0), (1, 1)))) == map_key(View())
-    assert map_key(View(colour="width")) != map_key(View())
+    assert map_key(View(color="width")) != map_key(View())

@@ -172,7 +172,7 @@ def test_requests_wait_in_one_queue_that_has_an_end(
     networks.close()
 
 
-def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: Path) -> None:
+def test_other_weights_than_the_tables_are_analyzed_anew(copy: Path, tmp_path: Path) -> None:
     networks = opened(copy, tmp_path)
     run_id = run_ids(networks)[0]
     path = copy / "networks" / f"{run_id}.safetensors"
@@ -182,7 +182,7 @@ def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: P
             parameter.mul_(1.3)
     save(network, path, overwrite=True)
     job = networks.look(run_id).job
-    assert job is None or job.kind == "analysing"
+    assert job is None or job.kind == "analyzing"
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes[0].startswith("not the ")

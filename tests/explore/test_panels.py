@@ -20,7 +20,7 @@ from algophase.explore.panels import (
 )
 from algophase.explore.table import RunTable
 from algophase.explore.view import REST, View
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.runs.selection import read_condition
 
@@ -88,7 +88,7 @@ def test_a_network_is_shown_with_its_circles_on_and_off() -> None:
 
 def test_a_network_without_circles_says_so() -> None:
     specimen = Specimen(
-        initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+        initialize(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
     )
     assert (
         text_of(circle_pictures(specimen))

@@ -74,7 +74,7 @@ def test_runs_are_downloaded_as_csv_that_no_spreadsheet_computes(tmp_path: Path)
     assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
     lines = answer.get_data(as_text=True).splitlines()
     assert lines[0] == "index,run_id,width,note,verdict"
-    assert lines[1:] == ["0,000000000000,0,'=,not analysed", "1,000000000001,1,'-,not analysed"]
+    assert lines[1:] == ["0,000000000000,0,'=,not analyzed", "1,000000000001,1,'-,not analyzed"]
     assert page.get("/runs.csv", base_url="http://evil.example").status_code == 403
     assert (
         page.get("/runs.csv?where=%ff%3D1&region=x", base_url="http://127.0.0.1").status_code == 200

@@ -24,20 +24,20 @@ def places(*conditions: str, **view: object) -> list[int]:
 
 
 def test_every_run_has_a_verdict() -> None:
-    assert TABLE.columns["verdict"].tolist() == ["Pizza", "diverged", "Clock", "not analysed"]
+    assert TABLE.columns["verdict"].tolist() == ["Pizza", "diverged", "Clock", "not analyzed"]
     counts = TABLE.counts(numpy.arange(4))
-    assert [name for name, _ in counts] == ["Clock", "Pizza", "diverged", "not analysed"]
+    assert [name for name, _ in counts] == ["Clock", "Pizza", "diverged", "not analyzed"]
     assert all(share.count == 1 and share.total == 4 for _, share in counts)
 
 
-def test_runs_are_coloured_by_either_verdict() -> None:
+def test_runs_are_colored_by_either_verdict() -> None:
     both = RunTable(columns(paper_label=["Pizza", None, "non-circular", None]), "made up")
-    assert both.colours[:2] == ["verdict", "paper_label"]
+    assert both.colors[:2] == ["verdict", "paper_label"]
     assert both.columns["paper_label"].tolist() == [
         "Pizza",
         "diverged",
         "non-circular",
-        "not analysed",
+        "not analyzed",
     ]
     assert both.verdict_name == "verdict"
     older = RunTable(
@@ -47,7 +47,7 @@ def test_runs_are_coloured_by_either_verdict() -> None:
         "Pizza",
         "diverged",
         "non-circular",
-        "not analysed",
+        "not analyzed",
     ]
     assert older.verdict_name == "paper's label"
 
@@ -129,14 +129,14 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
         (View((read_condition("verdict<Pizza"),)), "use = or !="),
         (View((read_condition("circles.frequency=1"),)), "there is no column 'circles.frequency'"),
         (View(x="<script>"), "x is '<script>', which this table cannot be drawn by"),
-        (View(colour="run_id"), "colour is 'run_id'"),
+        (View(color="run_id"), "color is 'run_id'"),
     ],
 )
 def test_what_a_table_does_not_have_is_told_and_left_out(view: View, problem: str) -> None:
     resolved = TABLE.resolve(view)
     assert problem in resolved.problems[0]
     assert len(TABLE.where(resolved.filters)) == 4
-    assert (resolved.x, resolved.y, resolved.colour) == ("attention_rate", "circularity", "verdict")
+    assert (resolved.x, resolved.y, resolved.color) == ("attention_rate", "circularity", "verdict")
 
 
 def test_medians_leave_out_what_is_missing() -> None:

@@ -32,11 +32,9 @@ OFF = st.sets(st.integers(0, 500), max_size=20)
 @st.composite
 def views(draw: st.DrawFn) -> View:
     filters = tuple(dict.fromkeys(draw(st.lists(CONDITIONS, max_size=4))))
-    x, y, colour = (draw(st.just("") | NAMES) for _ in range(3))
+    x, y, color = (draw(st.just("") | NAMES) for _ in range(3))
     x_scale, y_scale = (draw(st.sampled_from(["", *SCALES])) for _ in range(2))
-    view = View(
-        filters, x, y, colour, draw(st.just(()) | CORNERS), x_scale=x_scale, y_scale=y_scale
-    )
+    view = View(filters, x, y, color, draw(st.just(()) | CORNERS), x_scale=x_scale, y_scale=y_scale)
     view = view.with_network("run", draw(st.just("") | IDS), draw(OFF))
     return view.with_network("pin", draw(st.just("") | IDS), draw(OFF))
 

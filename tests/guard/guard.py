@@ -75,7 +75,7 @@ def measure() -> dict[str, Any]:
         for changing in ("path", "file"):  # where the checkout is
             record.pop(changing, None)
             row.pop(changing, None)
-    programs = {name: algophase("distil", networks[name]) for name in distilled(networks)}
+    programs = {name: algophase("distill", networks[name]) for name in distilled(networks)}
     return {
         "analyses": dict(zip(networks, analyses, strict=True)),
         "rows": dict(zip(networks, rows, strict=True)),

@@ -1,5 +1,5 @@
 """Networks of known kind, made on the spot: lookup tables on random features, mixtures,
-relabelled and rotated copies.
+relabeled and rotated copies.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algophase.core.fourier import circle, cos_turn
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings
-from algophase.networks import Cache, Linear, Network, initialise
+from algophase.networks import Cache, Linear, Network, initialize
 from algophase.networks.handmade import Clock, handmade_clock, handmade_pizza
 
 EMBEDDINGS = ("gaussian", "orthonormal", "one-hot", "shuffled circles", "circles")
@@ -38,7 +38,7 @@ def lookup(table: Tensor, targets: Tensor, hidden: int = 0, seed: int = 0) -> Li
     """
     p, width = table.shape
     hidden = hidden or 2 * p * p
-    network = initialise(
+    network = initialize(
         RunSettings(TaskSettings(modulus=p), LinearSettings("alpha", width, hidden), seed=seed)
     )
     assert isinstance(network, Linear)
@@ -146,7 +146,7 @@ class EveryFrequency(Network):
 
 
 @torch.no_grad()
-def relabelled(network: Linear, factor: int) -> Linear:
+def relabeled(network: Linear, factor: int) -> Linear:
     """The same network with every number t renamed factor * t: circle k becomes circle k /
     factor (mod p).
     """

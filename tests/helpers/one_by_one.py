@@ -38,7 +38,7 @@ def instances(network: Network, found: Program, components: PrincipalComponents)
     circles = circles_alone(sums_alone, frequencies, components)
     groups = grouped(found, circles, stands_out(components))
     sums = isolate(network, components, groups, groups).get()
-    return weigh_instances(found, components, circles, groups, sums, network.normalises)
+    return weigh_instances(found, components, circles, groups, sums, network.normalizes)
 
 
 def found_in(network: Network) -> tuple[Instances, Findings]:

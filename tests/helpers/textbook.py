@@ -10,14 +10,14 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import all_pairs, labels, split, tokens
-from algophase.networks import initialise
+from algophase.networks import initialize
 
 
 def textbook(run: RunSettings, steps: int) -> dict[str, Tensor]:
     """The published recipe in float64, written here on its own: torch's AdamW and schedule,
     log-softmax, the module itself.
     """
-    network = initialise(run).double()
+    network = initialize(run).double()
     chosen, settings = split(run.task, run.seed).training, run.training
     inputs = tokens(run.task, all_pairs(run.task.modulus))[chosen]
     answers = labels(run.task.modulus).flatten()[chosen]

@@ -19,7 +19,7 @@ from algophase import (
     from_pretrained,
     handmade_clock,
     handmade_pizza,
-    initialise,
+    initialize,
     push_to_hub,
     save_pretrained,
 )
@@ -79,7 +79,7 @@ def test_cards_of_every_kind_of_network(tmp_path: Path) -> None:
     run = RunSettings(
         task=layout, network=TransformerSettings(width=8, layers=2, attention_rate=0.25), seed=3
     )
-    card = (save_pretrained(initialise(run), tmp_path / "transformer") / "README.md").read_text()
+    card = (save_pretrained(initialize(run), tmp_path / "transformer") / "README.md").read_text()
     assert (
         "2 layers, width 8, 4 heads, relu, attention rate 0.25, separate vocabularies, an "
         "equals sign." in card

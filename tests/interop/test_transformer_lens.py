@@ -18,7 +18,7 @@ from algophase import (
     from_transformer_lens,
     handmade_clock,
     handmade_pizza,
-    initialise,
+    initialize,
     load,
     to_transformer_lens,
 )
@@ -42,7 +42,7 @@ def every_input(network: Network) -> torch.Tensor:
 
 
 def made(task: TaskSettings = PLAIN, **settings: Any) -> Network:
-    network = initialise(
+    network = initialize(
         RunSettings(task=task, network=TransformerSettings(**{"width": 32, **settings}), seed=1)
     )
     with torch.no_grad():  # biases start at zero, where a mistake with them would not show
@@ -209,7 +209,7 @@ def test_a_wrong_rate_is_noticed(lens: Any) -> None:
 
 
 def test_only_transformers_have_one() -> None:
-    linear = initialise(RunSettings(network=LinearSettings()))
+    linear = initialize(RunSettings(network=LinearSettings()))
     for network, kind in (
         (handmade_clock(7, (1,)), "clock"),
         (handmade_pizza(7, (1,)), "linear"),

@@ -14,7 +14,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import all_pairs
-from algophase.networks import Clock, Network, initialise, transformer_jacobians
+from algophase.networks import Clock, Network, initialize, transformer_jacobians
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.jacobians import by_autograd
 from algophase.networks.network import Cache
@@ -59,7 +59,7 @@ def test_written_out_gradients_are_those_of_autograd(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(transformer_jacobians, "WORTH_PICKING", worth_picking)
-    network = initialise(RunSettings(task=task, network=settings)).double()
+    network = initialize(RunSettings(task=task, network=settings)).double()
     with torch.no_grad():  # biases start at zero; fill them so that a forgotten one shows
         for name, parameter in network.named_parameters():
             if "b_" in name:
@@ -114,7 +114,7 @@ def test_the_pass_that_gives_gradients_shows_the_hidden_units(
     task: TaskSettings, settings: NetworkSettings
 ) -> None:
     """So that an analysis need not run every pair again to look at them."""
-    network = initialise(RunSettings(task=task, network=settings)).double()
+    network = initialize(RunSettings(task=task, network=settings)).double()
     found = run_all(network).pre_activations
     assert found is not None
     layer = network.hidden_layer()

@@ -5,7 +5,7 @@ import torch
 
 from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
 from algophase.core.task import all_pairs
-from algophase.networks import Linear, initialise
+from algophase.networks import Linear, initialize
 
 
 def network_for(model: str, width: int = 12, hidden: int = 10, modulus: int = 7) -> Linear:
@@ -13,7 +13,7 @@ def network_for(model: str, width: int = 12, hidden: int = 10, modulus: int = 7)
         task=TaskSettings(modulus=modulus),
         network=LinearSettings(model=model, width=width, hidden=hidden),
     )
-    network = initialise(run).double()
+    network = initialize(run).double()
     assert isinstance(network, Linear)
     return network
 

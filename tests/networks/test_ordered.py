@@ -1,4 +1,4 @@
-"""Subtraction, multiplication and relabelled addition are found to be the addition that they
+"""Subtraction, multiplication and relabeled addition are found to be the addition that they
 are.
 """
 
@@ -13,9 +13,9 @@ from algophase import (
     TrainingSettings,
     analyze,
     build,
-    distil,
+    distill,
     grid_logits,
-    initialise,
+    initialize,
     load,
     save,
     train,
@@ -36,10 +36,10 @@ TASKS = {
     "multiply, equals sign": TaskSettings.multiplication(
         7, equals_sign=True, separate_vocabularies=True
     ),
-    "relabelled": TaskSettings(
-        5, relabelling=(FIRST, SECOND, THIRD), outputs="modulus", equals_sign=True
+    "relabeled": TaskSettings(
+        5, relabeling=(FIRST, SECOND, THIRD), outputs="modulus", equals_sign=True
     ),
-    "answers as they are": TaskSettings(5, relabelling=(FIRST, FIRST)),
+    "answers as they are": TaskSettings(5, relabeling=(FIRST, FIRST)),
 }
 
 
@@ -49,7 +49,7 @@ def right_answer(task: TaskSettings, a: int, b: int) -> int:
         return (a - b) % p
     if task.operation == "multiply":
         return (a + 1) * (b + 1) % (p + 1) - 1
-    first, second, *third = task.relabelling
+    first, second, *third = task.relabeling
     total = (first[a] + second[b]) % p
     return third[0].index(total) if third else total
 
@@ -79,10 +79,10 @@ def by_name(network: Network) -> Tensor:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_an_ordered_network_is_the_network(name: str) -> None:
-    network = initialise(RunSettings(TASKS[name], TransformerSettings(width=16), seed=1)).double()
+    network = initialize(RunSettings(TASKS[name], TransformerSettings(width=16), seed=1)).double()
     seen = ordered(network)
     assert seen.task.is_addition
-    alike = name not in ("subtract", "relabelled")
+    alike = name not in ("subtract", "relabeled")
     assert isinstance(seen, Transformer if alike else Ordered)
     torch.testing.assert_close(grid_logits(seen), by_name(network))
     torch.testing.assert_close(grid_logits(network), by_name(network))
@@ -95,7 +95,7 @@ def test_a_pizza_on_exponents(tmp_path: Path) -> None:
     """A Pizza for addition modulo 22, its numbers renamed as those of multiplication modulo 23."""
     pizza = handmade_pizza(22, (1, 3), accompanied=True)
     task = TaskSettings.multiplication(23)
-    network = initialise(RunSettings(task, pizza.settings)).double()
+    network = initialize(RunSettings(task, pizza.settings)).double()
     exponents = task.elements.first
     with torch.no_grad():
         for name, value in network.named_parameters():
@@ -111,14 +111,14 @@ def test_a_pizza_on_exponents(tmp_path: Path) -> None:
     assert found.accuracy == 1
     assert found.cautions[0].startswith("it multiplies modulo 23")
     assert found.anatomy is not None
-    assert "discrete logarithms to base 5" in distil(network).source
+    assert "discrete logarithms to base 5" in distill(network).source
     again = load(save(network, tmp_path / "product"))
     assert again.task == task
     assert analyze(again).verdict.sentence == found.verdict.sentence
 
 
 def test_a_shared_table_has_a_circularity_when_it_is_read_backwards() -> None:
-    network = initialise(RunSettings(TASKS["subtract"], TransformerSettings(width=16)))
+    network = initialize(RunSettings(TASKS["subtract"], TransformerSettings(width=16)))
     analysis = analyze(network)
     assert analysis.circularity == analysis.operand_circularity[0]
 
@@ -153,11 +153,11 @@ def test_other_tasks_leave_ids_and_files_alone() -> None:
     [
         ({"operation": "divide"}, "operation is 'divide'; choose one of add, subtract, multiply"),
         ({"modulus": 9, "operation": "multiply"}, "multiply modulo 10, which is not a prime"),
-        ({"relabelling": (FIRST,)}, "two or three permutations"),
-        ({"relabelling": (FIRST, (0, 1, 2, 3, 3))}, r"one of them is \(0, 1, 2, 3, 3\)"),
+        ({"relabeling": (FIRST,)}, "two or three permutations"),
+        ({"relabeling": (FIRST, (0, 1, 2, 3, 3))}, r"one of them is \(0, 1, 2, 3, 3\)"),
         (
-            {"relabelling": (FIRST, SECOND), "operation": "subtract"},
-            "a relabelling goes with 'add'",
+            {"relabeling": (FIRST, SECOND), "operation": "subtract"},
+            "a relabeling goes with 'add'",
         ),
         ({"outputs": "all"}, "outputs is 'all'; choose one of vocabulary, modulus"),
     ],
@@ -175,7 +175,7 @@ def test_a_model_that_cannot_tell_its_operands_apart_does_not_subtract() -> None
 def test_a_transformer_with_biases_is_put_in_order_from_outside() -> None:
     """Its unembedding's bias has labels, too: no copy with its weights in another order is made."""
     network = build(TASKS["multiply"], LensSettings(8, 1, 2, 4, 16))
-    network.initialise(0)
+    network.initialize(0)
     adding = ordered(network)
     assert type(adding) is Ordered
     assert grid_logits(network).shape == (10, 10, 10)

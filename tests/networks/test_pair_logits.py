@@ -14,7 +14,7 @@ from algophase.analysis.logits.sums import answers, smallest_margin
 from algophase.analysis.logits.sums import logit_sums as pending_sums
 from algophase.core.fourier import Array
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise, pair_logits
+from algophase.networks import Network, initialize, pair_logits
 
 
 def networks() -> list[Network]:
@@ -27,10 +27,10 @@ def networks() -> list[Network]:
         TransformerSettings(width=8, attention_rate=rate, activation=activation, layers=layers)
         for rate, activation, layers in ((0.6, "relu", 1), (1.0, "gelu", 1), (0.3, "relu", 2))
     ]
-    made = [initialise(RunSettings(task, one, seed=3)) for task in tasks for one in transformers]
+    made = [initialize(RunSettings(task, one, seed=3)) for task in tasks for one in transformers]
     models = ("alpha", "alpha-prime", "beta", "gamma", "delta")
     made += [
-        initialise(RunSettings(TaskSettings(8), LinearSettings(model, 6, 10), seed=3))
+        initialize(RunSettings(TaskSettings(8), LinearSettings(model, 6, 10), seed=3))
         for model in models
     ]
     return [*(in_float64(each) for each in made), EveryFrequency(6)]
@@ -73,7 +73,7 @@ def _following(logits: Array, p: int) -> Array:
 
 
 def test_sums_do_not_depend_on_the_number_of_threads(two_threads: None) -> None:
-    network = in_float64(initialise(RunSettings(TaskSettings(31), TransformerSettings(width=32))))
+    network = in_float64(initialize(RunSettings(TaskSettings(31), TransformerSettings(width=32))))
     first, second = two_embeddings(network)
     many = pending_sums(network, first, second).packed.flat
     torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, tokens
-from algophase.networks import Transformer, initialise
+from algophase.networks import Transformer, initialize
 
 SHAPES = [
     TransformerSettings(width=16, attention_rate=0.37),
@@ -27,7 +27,7 @@ TASKS = [
 
 
 def network_for(task: TaskSettings, settings: TransformerSettings, seed: int = 0) -> Transformer:
-    network = initialise(RunSettings(task=task, network=settings, seed=seed)).double()
+    network = initialize(RunSettings(task=task, network=settings, seed=seed)).double()
     assert isinstance(network, Transformer)
     with torch.no_grad():  # biases start at zero; fill them so that a forgotten one shows
         for name, parameter in network.named_parameters():
@@ -112,7 +112,7 @@ def test_head_size_rounds_down() -> None:
 
 
 def test_initial_spread_is_the_published_one() -> None:
-    network = initialise(RunSettings(network=TransformerSettings(width=256)))
+    network = initialize(RunSettings(network=TransformerSettings(width=256)))
     expected = {"W_in": 1 / math.sqrt(1024), "W_U": 1 / math.sqrt(59), "b_in": 0.0, "b_out": 0.0}
     for name, value in network.state_dict().items():
         spread = expected.get(name.split(".")[-1], 1 / 16)
@@ -126,12 +126,12 @@ def test_initial_spread_is_the_published_one() -> None:
 def test_initial_weights_depend_on_the_seed_alone() -> None:
     run = RunSettings(network=TransformerSettings(width=16), seed=5)
     before = torch.get_rng_state()
-    first = initialise(run)
+    first = initialize(run)
     assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(99)
-    second = initialise(run)
+    second = initialize(run)
     for (name, a), b in zip(first.named_parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b), name
-    other = initialise(RunSettings(network=TransformerSettings(width=16), seed=6))
+    other = initialize(RunSettings(network=TransformerSettings(width=16), seed=6))
     assert not torch.equal(first.state_dict()["embed.W_E"], other.state_dict()["embed.W_E"])
     assert (first.id, first.run) == (run.run_id, run)

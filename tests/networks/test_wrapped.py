@@ -1,4 +1,4 @@
-"""Modules from elsewhere are analysed as they answer, whatever way their operands enter; what
+"""Modules from elsewhere are analyzed as they answer, whatever way their operands enter; what
 cannot be cut says why.
 """
 

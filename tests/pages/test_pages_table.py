@@ -38,7 +38,7 @@ def test_html_has_the_rows() -> None:
     assert table.html() == f"<table>{head}{body}</table>"
 
 
-def test_a_labelled_table_is_a_region_that_a_screen_reader_can_name() -> None:
+def test_a_labeled_table_is_a_region_that_a_screen_reader_can_name() -> None:
     page = Parsed(f"<body>{Table(['name'], [['a']]).html('Names')}</body>")
     attributes = dict(page.tags)
     assert attributes["div"] == {

@@ -5,7 +5,7 @@ import torch
 
 from algophase.analysis.specimen import Specimen
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.dynamics_figures import (
     draw_companions,
@@ -17,7 +17,7 @@ from algophase.paper.dynamics_figures import (
 
 
 def small(scale: float) -> Network:
-    network = initialise(RunSettings(TaskSettings(modulus=13), TransformerSettings(width=12)))
+    network = initialize(RunSettings(TaskSettings(modulus=13), TransformerSettings(width=12)))
     with torch.no_grad():
         network.operand_tables()[0].mul_(scale)
     return network

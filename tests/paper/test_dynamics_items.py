@@ -11,7 +11,7 @@ import torch
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.claims import claims_of, judge_all
 from algophase.paper.dynamics_items import accompanying_pizza, clock_training, dissolving, followed
@@ -80,7 +80,7 @@ def exhibits(gallery: Path) -> None:
     )
     names = []
     for epoch in (200, 600, None):
-        network = initialise(run)
+        network = initialize(run)
         with torch.no_grad():
             network.operand_tables()[0].mul_(1 + (epoch or 1000) / 1000)
         names.append(network.id + ("" if epoch is None else f".epoch{epoch}") + ".safetensors")

@@ -9,7 +9,7 @@ from made_items import find, make_one, plant, write_networks
 
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, RunSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.paper.network_items import straightness
 from algophase.paper.sources import Sources
 from algophase.runs.runs import Runs
@@ -17,7 +17,7 @@ from algophase.runs.runs import Runs
 
 def planted(table: torch.Tensor) -> Network:
     return plant(
-        initialise(RunSettings(network=LinearSettings(model="alpha", width=8, hidden=32))).double(),
+        initialize(RunSettings(network=LinearSettings(model="alpha", width=8, hidden=32))).double(),
         table,
     )
 

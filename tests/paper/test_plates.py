@@ -11,7 +11,7 @@ from safetensors.torch import save as to_bytes
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.settings import RunSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
@@ -20,7 +20,7 @@ from algophase.reports.figures import order_frequency
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:
     wide = plant(
-        initialise(RunSettings(network=TransformerSettings(width=64))),
+        initialize(RunSettings(network=TransformerSettings(width=64))),
         torch.cat([circle(59, 3), circle(59, 5)], dim=1),
     )
     sources = write_networks(tmp_path / "network", {"wide-pizza": wide})

@@ -35,7 +35,7 @@ def test_the_released_readout_is_the_printed_one(published: dict[str, Made]) -> 
     assert claims[entry("beta-pair-amplitude").text].ours == "14.1"
     biases, coefficients = published["approx2"].claims[-2:]
     assert biases.ours == "44 equal"
-    # The printed lists are centred by the mean of the embedding, which the text does not say.
+    # The printed lists are centered by the mean of the embedding, which the text does not say.
     assert coefficients.ours == "0 equal, largest difference 0.0043"
     assert "129 are equal and the largest difference is 0.00054" in coefficients.note
 

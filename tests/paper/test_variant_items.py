@@ -12,7 +12,7 @@ from made_items import find, make_one, plant, write_networks, write_sweep
 
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Linear, initialise
+from algophase.networks import Linear, initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.sources import Sources
 
@@ -65,7 +65,7 @@ def test_separate_embeddings_shift_the_pattern_by_their_angle(tmp_path: Path) ->
 
 
 def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> None:
-    wide = initialise(RunSettings(network=TransformerSettings(width=64)))
+    wide = initialize(RunSettings(network=TransformerSettings(width=64)))
     made = make_one("widepizza", write_networks(tmp_path, {"wide-pizza": wide}), tmp_path / "out")
     assert made.problem is not None
     assert "no circle" in made.problem

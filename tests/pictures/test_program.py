@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from algophase.core.palette import FORMS, GREY
+from algophase.core.palette import FORMS, GRAY
 from algophase.pictures.program import Profile, ProgramPicture, draw_program
 
 
@@ -21,7 +21,7 @@ def test_the_bars_name_and_color_every_part() -> None:
     assert [tuple(part) for part in bars["instances"]] == [
         ("0: Pizza", FORMS["Pizza"][0], 0.2),
         ("1: Clock", FORMS["Clock"][0], 0.2),
-        ("no instance", GREY, 0.1),
+        ("no instance", GRAY, 0.1),
     ]
     assert sum(part.share for part in bars["program"]) == pytest.approx(1)
     assert bars["instances"][0].short_name == "0"

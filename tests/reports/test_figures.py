@@ -6,7 +6,7 @@ from matplotlib.image import imread
 from algophase.analysis.analyze import analyze
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.reports.figures import circle_order, draw_all
 
@@ -31,7 +31,7 @@ def test_each_network_gets_the_pictures_that_apply(tmp_path: Path) -> None:
         TaskSettings(modulus=11, equals_sign=True),
         TaskSettings(modulus=11, separate_vocabularies=True),
     ):
-        untrained = initialise(
+        untrained = initialize(
             RunSettings(task=task, network=TransformerSettings(width=64, layers=2))
         )
         assert names(untrained, tmp_path / untrained.id) >= {*everyone, "attention"}

@@ -9,7 +9,7 @@ from algophase.analysis.circles.find import isolate_circles
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
 from algophase.analysis.specimen import Specimen
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.reports.interactive import (
     MOST_LABELS,
@@ -36,7 +36,7 @@ def test_a_circle_says_its_tokens_on_hover() -> None:
         "0",
         "7",
         "1",
-    ]  # neighbours on the circle of frequency 2 are 7 apart
+    ]  # neighbors on the circle of frequency 2 are 7 apart
     assert "token %{customdata}" in trace.hovertemplate
     radii = numpy.hypot(trace.x, trace.y)
     assert radii.std() < 1e-3 * radii.mean()
@@ -80,7 +80,7 @@ def test_rows_and_columns_go_in_steps_of_the_spacing() -> None:
 
 
 def untrained(task: TaskSettings, layers: int = 1) -> Network:
-    return initialise(
+    return initialize(
         RunSettings(
             task=task, network=TransformerSettings(width=32, attention_rate=0.5, layers=layers)
         )
@@ -97,7 +97,7 @@ def test_attention_shows_what_the_answer_takes() -> None:
     assert numpy.allclose(z, expected.detach().numpy(), atol=1e-6)
     equals = untrained(TaskSettings(modulus=7, equals_sign=True))
     assert len(attention_panels(Specimen(equals))) == 2 * 4
-    linear = initialise(RunSettings(task=TaskSettings(modulus=7), network=LinearSettings()))
+    linear = initialize(RunSettings(task=TaskSettings(modulus=7), network=LinearSettings()))
     assert attention_panels(Specimen(linear)) == []
 
 
@@ -129,7 +129,7 @@ def test_training_curves_leave_out_what_is_not_there() -> None:
 def test_a_whole_network_is_seen_in_the_order_of_its_strongest_circle() -> None:
     order, words = main_order(Specimen(handmade_clock(13, (4,))))
     assert (order[:3], words) == ([0, 10, 7], "the order of the circle k = 4")
-    plain = initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+    plain = initialize(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
     assert main_order(Specimen(plain)) == (list(range(13)), "their own order")
 
 

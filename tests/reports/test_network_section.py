@@ -9,7 +9,7 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.reports.network_section import (
     add_index,
@@ -62,7 +62,7 @@ def test_a_network_is_told_in_plain_words() -> None:
 
 
 def test_a_linear_network_has_no_attention_and_one_without_circles_says_so() -> None:
-    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+    network = initialize(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
     analysis = analyze(network)
     assert (analysis.verdict.label, analysis.circles) == ("not learned", ())
     found = of_network(Specimen(network, analysis))
@@ -73,7 +73,7 @@ def test_a_linear_network_has_no_attention_and_one_without_circles_says_so() -> 
 
 def test_separate_tables_have_no_circularity_of_their_own() -> None:
     settings = LinearSettings(model="alpha-prime")
-    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=settings))
+    network = initialize(RunSettings(task=TaskSettings(modulus=13), network=settings))
     found = of_network(Specimen(network))
     assert "undefined" in found.texts["td"]
     assert "the second operand's table" in found.texts["td"]
@@ -97,7 +97,7 @@ def test_a_network_is_set_among_its_population() -> None:
 
 
 def test_networks_without_a_rate_are_said_not_to_be_drawn() -> None:
-    networks = [handmade_pizza(7, (2,)), initialise(RunSettings(task=TaskSettings(modulus=7)))]
+    networks = [handmade_pizza(7, (2,)), initialize(RunSettings(task=TaskSettings(modulus=7)))]
     page = Page("page")
     specimens = [Specimen(network) for network in networks]
     add_population(page, Runs.of(made_runs(50), "made"), specimens, [True, True])
@@ -183,7 +183,7 @@ def test_an_id_that_climbs_out_reads_nothing_outside(tmp_path: Path) -> None:
 def test_a_deeper_network_says_where_its_instances_mix() -> None:
     """An untrained one has none, so it gets one: what is tested is the table."""
     run = RunSettings(TaskSettings(modulus=11), TransformerSettings(width=8, layers=2), seed=0)
-    specimen = Specimen(initialise(run))
+    specimen = Specimen(initialize(run))
     instance = analyze(handmade_pizza(11, (2,))).instances.instances[0]
     found = replace(specimen.analysis.instances, instances=(instance,))
     specimen.analysis = replace(

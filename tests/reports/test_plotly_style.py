@@ -8,10 +8,10 @@ from algophase.core.errors import InputError
 from algophase.reports.plotly_style import VERDICTS, graph_objects, inert_text
 
 
-def test_verdicts_differ_in_colour_and_shape() -> None:
+def test_verdicts_differ_in_color_and_shape() -> None:
     assert set(VERDICTS) == set(OUTCOMES)
     assert (
-        len({colour for colour, _ in VERDICTS.values()})
+        len({color for color, _ in VERDICTS.values()})
         == len({shape for _, shape in VERDICTS.values()})
         == len(VERDICTS)
     )

@@ -23,7 +23,7 @@ PLOTS = [
 
 def small_transformer() -> algophase.Network:
     settings = algophase.TransformerSettings(width=8, attention_rate=0.5, heads=2)
-    return algophase.initialise(algophase.RunSettings(algophase.TaskSettings(7), settings))
+    return algophase.initialize(algophase.RunSettings(algophase.TaskSettings(7), settings))
 
 
 @pytest.mark.parametrize("plot", PLOTS)

@@ -13,7 +13,7 @@ from runs_made import row, sweep_of
 
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.runs import law_tests
 from algophase.runs.law_tests import (
     KeySets,
@@ -158,7 +158,7 @@ def test_a_start_that_decides_is_found_and_one_that_does_not_is_not() -> None:
     ],
 )
 def test_powers_are_those_of_the_tables_in_the_order_in_which_numbers_add(run: RunSettings) -> None:
-    network, p, found = initialise(run), run.task.modulus, initial_powers(run)
+    network, p, found = initialize(run), run.task.modulus, initial_powers(run)
     counts = run.task.elements
     weights = {name: value.detach().double().numpy() for name, value in network.named_parameters()}
     answers = weights["unembed.W_U"].T if "unembed.W_U" in weights else weights["unembed.weight"]

@@ -92,11 +92,11 @@ def test_verdicts_and_shares() -> None:
         "Pizza": 2,
         "Clock": 1,
         "diverged": 1,
-        "not analysed": 1,
+        "not analyzed": 1,
         "new verdict": 1,
     }
     assert describe_outcomes(table) == [
-        "Clock 1 (16.7%), Pizza 2 (33.3%), diverged 1 (16.7%), not analysed 1 (16.7%), new "
+        "Clock 1 (16.7%), Pizza 2 (33.3%), diverged 1 (16.7%), not analyzed 1 (16.7%), new "
         "verdict 1 (16.7%)",
         "full validation accuracy 4 (66.7%), of which circular 2 (66.7%)",
     ]

@@ -152,10 +152,10 @@ def test_a_picture_has_every_run_inside_and_points_on_one_pixel_once() -> None:
     assert high < low  # Clocks lie up on the left
 
 
-@pytest.mark.parametrize("verdict", [*VERDICTS, "not analysed"])
+@pytest.mark.parametrize("verdict", [*VERDICTS, "not analyzed"])
 def test_every_verdict_has_a_mark_of_its_own(verdict: str) -> None:
     others = {key([other]).replace(other, "") for other in VERDICTS if other != verdict}
-    assert key([verdict]).replace(verdict, "") not in others or verdict == "not analysed"
+    assert key([verdict]).replace(verdict, "") not in others or verdict == "not analyzed"
     ElementTree.fromstring(key([verdict]))
 
 

@@ -94,17 +94,17 @@ def test_through_a_table_of_mixed_kinds_where_integers_become_floats(
     ]
 
 
-def test_a_table_gives_a_relabelling_back(tmp_path: Path) -> None:
+def test_a_table_gives_a_relabeling_back(tmp_path: Path) -> None:
     run = RunSettings(
-        TaskSettings(5, relabelling=((0, 2, 1, 3, 4), (0, 1, 2, 3, 4))),
+        TaskSettings(5, relabeling=((0, 2, 1, 3, 4), (0, 1, 2, 3, 4))),
         TransformerSettings(width=8),
     )
     write_shard(tmp_path / "a.parquet", [{**settings_columns(run), "run_id": run.run_id}], {})
     records = [*read_runs(tmp_path).to_dict("records"), *read_table(tmp_path).to_pylist()]
     assert [run_from_row(record) for record in records] == [run, run]
     for wrong in ("other", [[0, 1], [1, 0]], [1.5, None], {"a": 1}):
-        with pytest.raises(InputError, match="relabelling must be two or three permutations"):
-            run_from_row({**records[0], "relabelling": wrong})
+        with pytest.raises(InputError, match="relabeling must be two or three permutations"):
+            run_from_row({**records[0], "relabeling": wrong})
 
 
 def test_even_a_table_of_floats_gives_the_run_back(rows: list[dict[str, Any]]) -> None:
@@ -273,7 +273,7 @@ def test_the_verdict_of_an_older_table_is_the_papers_label(
     assert again is not None
     assert (again.label, again.verdict.label, again.verdict.known) == (
         row["paper_label"],
-        "not analysed",
+        "not analyzed",
         False,
     )
     assert "by the paper's rules" in repr(again)

@@ -35,7 +35,7 @@ def test_tables_that_cannot_be_used_say_why() -> None:
     endless = Runs.of(made_runs(3, attention_rate=[0.5, float("inf"), -1.0]), "made")
     assert endless.frame["_rate"].isna().sum() == 1
     strange = Runs.of(made_runs(3).assign(verdict=[None, ATTACK, ""]), "made")
-    assert strange.frame["_verdict"].tolist() == ["not analysed", ATTACK, "not analysed"]
+    assert strange.frame["_verdict"].tolist() == ["not analyzed", ATTACK, "not analyzed"]
 
 
 def test_runs_that_count_are_told_from_those_left_out() -> None:

@@ -5,7 +5,7 @@ from report_pages import made_runs, made_sweep
 from algophase.analysis.analyze import analyze
 from algophase.analysis.catalogue import IRRELEVANCE
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock
 from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep, standings
@@ -28,13 +28,13 @@ def test_a_percentile_is_the_share_below_ties_half() -> None:
 
 def test_a_network_unlike_the_population_is_noticed() -> None:
     population = Runs.of(made_runs(20), "made")
-    narrow = initialise(
+    narrow = initialize(
         RunSettings(task=TaskSettings(modulus=59), network=TransformerSettings(width=32))
     )
     assert foreign_settings(narrow, population) == ["width 32 (there 128)"]
     differ = foreign_settings(handmade_clock(7, (1,)), population)
     assert any(line.startswith("modulus 7 (there 59)") for line in differ)
-    alike = initialise(
+    alike = initialize(
         RunSettings(task=TaskSettings(modulus=59), network=TransformerSettings(width=128))
     )
     assert foreign_settings(alike, population) == []

@@ -1,4 +1,4 @@
-"""Networks analysed one after the other: what cannot be used is named, and does not stop the
+"""Networks analyzed one after the other: what cannot be used is named, and does not stop the
 others.
 """
 
@@ -16,7 +16,7 @@ from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import analyses, save
 from algophase.storage.analyses import (
-    Analysed,
+    Analyzed,
     Unusable,
     analyze_files,
     distinct,
@@ -48,8 +48,8 @@ def test_every_file_gets_its_analysis_or_its_problem(tmp_path: Path) -> None:
         assert isinstance(found, Unusable)
         assert isinstance(found.problem, InputError)
         assert found.source == file
-    assert isinstance(clock, Analysed)
-    assert isinstance(pizza, Analysed)
+    assert isinstance(clock, Analyzed)
+    assert isinstance(pizza, Analyzed)
     assert clock.analysis.verdict.label == "Clock"
     assert pizza.network.id == pizza.analysis.id == "pizza-p7-k1"
 
@@ -79,7 +79,7 @@ def test_any_exception_of_a_reader_is_that_file_s_problem(
     known = {**find.formats(), "failing": FAILING[kind]}
     monkeypatch.setattr(find, "formats", lambda: known)
     ours, theirs = analyze_files([tmp_path / "ours.safetensors", tmp_path / "theirs.pt"])
-    assert isinstance(ours, Analysed)
+    assert isinstance(ours, Analyzed)
     assert isinstance(theirs, Unusable)
     message = str(theirs.problem)
     assert "theirs.pt" in message
@@ -108,9 +108,9 @@ def test_an_analysis_that_fails_does_not_stop_the_others(
 
     monkeypatch.setattr(analyses, "analyze", analyze_clocks)
     clock, pizza = analyze_files(network_files([tmp_path])[0])
-    assert isinstance(clock, Analysed)
+    assert isinstance(clock, Analyzed)
     assert isinstance(pizza, Unusable)
-    assert "pizza-p7-k1.safetensors cannot be analysed: ZeroDivisionError: division by zero" in str(
+    assert "pizza-p7-k1.safetensors cannot be analyzed: ZeroDivisionError: division by zero" in str(
         pizza.problem
     )
 

@@ -332,7 +332,7 @@ def test_a_description_that_lacks_something_is_one_clear_line(kept: DirectoryChe
         ),
         (
             lambda held: held["state/steps"].fill_(4),
-            "its optimiser has made 4 steps, and its epoch is 5",
+            "its optimizer has made 4 steps, and its epoch is 5",
         ),
     ],
 )

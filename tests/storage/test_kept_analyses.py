@@ -13,7 +13,7 @@ from algophase import Quantity, analyze, handmade_clock, handmade_pizza, load, r
 from algophase.analysis.catalogue import unregister
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.storage import analyses
-from algophase.storage.analyses import Analysed, analyze_files
+from algophase.storage.analyses import Analyzed, analyze_files
 from algophase.storage.kept_analyses import CODE, KeptAnalyses, cache_directory, network_digest
 
 
@@ -30,8 +30,8 @@ def test_what_was_analyzed_is_not_analyzed_again(
     monkeypatch.delattr(analyses, "analyze")
     again = list(analyze_files(networks, kept=KeptAnalyses(tmp_path / "kept")))
     for before, after in zip(first, again, strict=True):
-        assert isinstance(before, Analysed)
-        assert isinstance(after, Analysed)
+        assert isinstance(before, Analyzed)
+        assert isinstance(after, Analyzed)
         assert (before.was_kept, after.was_kept) == (False, True)
         assert after.analysis.to_dict() == before.analysis.to_dict()
 
@@ -112,7 +112,7 @@ def test_a_directory_that_cannot_be_written_costs_one_warning(
 ) -> None:
     (tmp_path / "file").write_text("not a directory")
     outcomes = list(analyze_files(networks, kept=KeptAnalyses(tmp_path / "file" / "kept")))
-    assert all(isinstance(outcome, Analysed) for outcome in outcomes)
+    assert all(isinstance(outcome, Analyzed) for outcome in outcomes)
     assert len([record for record in caplog.records if "not kept" in record.getMessage()]) == 1
 
 

@@ -18,7 +18,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import Clock, initialise
+from algophase.networks import Clock, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import find_networks, load, save
 from algophase.storage.runs_table import read_runs
@@ -47,7 +47,7 @@ def test_round_trip(
     tmp_path: Path, task: TaskSettings, network: NetworkSettings, seed: int, double: bool
 ) -> None:
     run = RunSettings(task=task, network=network, seed=seed)
-    original = initialise(run)
+    original = initialize(run)
     if double:
         original = original.double()
     again = load(save(original, tmp_path / "network", overwrite=True))

@@ -16,9 +16,9 @@ from algophase import (
     RunSettings,
     TransformerSettings,
     analyze,
-    distil,
+    distill,
     grid_logits,
-    initialise,
+    initialize,
     isolate_frequencies,
     wrap,
 )
@@ -61,7 +61,7 @@ def test_a_class_of_ones_own_is_kept_without_its_code(tmp_path: Path) -> None:
     torch.testing.assert_close(
         torch.tensor(found.program.answer), torch.tensor(expected.program.answer)
     )
-    assert distil(again).source == distil(network).source
+    assert distill(again).source == distill(network).source
     stricter = Thresholds(pizza_part=1.0)
     assert analyze(again, stricter).verdict == analyze(network, stricter).verdict
     with pytest.raises(InputError, match="saved without its code"):
@@ -157,10 +157,10 @@ OWN = {
     "module": lambda: wrap(Summed(), 11, "numbers"),
     "one-hot": lambda: wrap(one_hot(), 7),
     "function": lambda: wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 7, 7).double(), 7),
-    "product": lambda: initialise(
+    "product": lambda: initialize(
         RunSettings(TaskSettings.multiplication(7), TransformerSettings(8))
     ),
-    "difference": lambda: initialise(
+    "difference": lambda: initialize(
         RunSettings(TaskSettings(7, operation="subtract"), TransformerSettings(8))
     ),
 }

@@ -21,7 +21,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import Network, Transformer, initialise
+from algophase.networks import Network, Transformer, initialize
 from algophase.storage import load
 
 MODEL_TYPES = {"alpha": "A", "beta": "B", "gamma": "C", "delta": "D", "alpha-prime": "X"}
@@ -112,7 +112,7 @@ CASES: list[tuple[TaskSettings, NetworkSettings]] = [
 def test_every_kind_comes_back_the_same(
     tmp_path: Path, task: TaskSettings, settings: NetworkSettings
 ) -> None:
-    network = initialise(RunSettings(task=task, network=settings))
+    network = initialize(RunSettings(task=task, network=settings))
     again = load(write(tmp_path, their_tensors(network), their_config(network)))
     assert (again.id, again.task, again.settings) == ("abc123", task, settings)
     torch.testing.assert_close(again.run_with_cache()[0], network.run_with_cache()[0])
@@ -121,7 +121,7 @@ def test_every_kind_comes_back_the_same(
 def example(
     task: TaskSettings = TaskSettings(modulus=5),
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    network = initialise(RunSettings(task=task, network=TransformerSettings(width=8)))
+    network = initialize(RunSettings(task=task, network=TransformerSettings(width=8)))
     return their_tensors(network), their_config(network)
 
 
@@ -302,7 +302,7 @@ def test_files_that_hold_something_else(tmp_path: Path, content: Any) -> None:
     "tensor", [torch.zeros(7, 8, device="meta"), torch.zeros(7, 8).to_sparse()]
 )
 def test_tensors_without_numbers_in_a_linear_network(tmp_path: Path, tensor: Tensor) -> None:
-    network = initialise(
+    network = initialize(
         RunSettings(
             task=TaskSettings(modulus=7), network=LinearSettings(model="alpha", width=8, hidden=6)
         )

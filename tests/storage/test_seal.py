@@ -10,7 +10,7 @@ import torch
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import encode_table, provenance, read_table, write_shard
@@ -64,7 +64,7 @@ def checkpoint(path: Path) -> Callable[[], Content]:
 
 def network(path: Path) -> Callable[[], Content]:
     file = path.with_suffix(".safetensors")
-    save(initialise(RUN), file)
+    save(initialize(RUN), file)
 
     def read() -> Content:
         found = load(file)

@@ -9,7 +9,7 @@ import pytest
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.explore.table import read_run_table
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.storage import load, save
 from algophase.storage.identity import same_sweep
 from algophase.storage.journal import NAME as JOURNAL
@@ -169,7 +169,7 @@ class Killed(BaseException):
 
 
 def network(seed: int = 0) -> Network:
-    return initialise(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8), seed=seed))
+    return initialize(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8), seed=seed))
 
 
 def files(folder: Path) -> set[str]:
@@ -394,7 +394,7 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_networks_are_kept_and_a_torn_pair_is_none(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
-    network = initialise(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8)))
+    network = initialize(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8)))
     directory.keep(network)
     directory.keep(network)
     assert directory.kept() == {network.id}

@@ -142,7 +142,7 @@ def test_a_run_that_diverged_has_no_network_to_load(tmp_path: Path) -> None:
         load_run(RUNS[2], tmp_path)
 
 
-def test_snapshots_are_analysed_into_a_file(tmp_path: Path) -> None:
+def test_snapshots_are_analyzed_into_a_file(tmp_path: Path) -> None:
     train_into(tmp_path, RUNS[:1], device="cpu", watch=WATCH)
     (moment,) = run_dynamics(RUNS[0], tmp_path, (5, 9))
     assert moment.epoch == 5

@@ -8,7 +8,7 @@ import pandas
 import pytest
 from fenced import ROOT
 
-from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, save
+from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, save
 
 
 def test_coefficients_are_measured_of_a_sweep_and_summed_up(
@@ -23,7 +23,7 @@ def test_coefficients_are_measured_of_a_sweep_and_summed_up(
     rows = []
     for seed, accuracy in enumerate((1.0, 0.9, 1.0, 1.0)):
         run = RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)
-        save(initialise(run), tmp_path / "sweep" / "networks" / run.run_id)
+        save(initialize(run), tmp_path / "sweep" / "networks" / run.run_id)
         rows.append(
             {
                 "index": seed,

@@ -6,7 +6,7 @@ import torch
 from runs_made import TINY, row, sweep_of
 
 from algophase.core.errors import InputError
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
@@ -136,7 +136,7 @@ def test_a_copy_is_compared_over_the_columns_of_its_own_shard_not_of_its_sweep(
     a = sweep_of(tmp_path / "a", old, [row(2), row(3)])
     b = sweep_of(tmp_path / "b", [row(index) for index in range(4)])
     for index in range(4):
-        b.keep(initialise(TINY.run(index)))
+        b.keep(initialize(TINY.run(index)))
     assert merge([a.path, b.path], tmp_path / "out") == Merged(4, 4, 4, 0, 4, 0)
     assert merge([b.path, a.path], tmp_path / "other") == Merged(4, 4, 4, 0, 4, 0)
     # The merged shard has all columns, so that a null in it may be one that the run's own shard
@@ -278,7 +278,7 @@ def test_a_merge_killed_in_between_loses_and_doubles_nothing(
 def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     a = sweep_of(tmp_path / "a", [row(0), row(1), row(2)])
     b = sweep_of(tmp_path / "b", [row(1), row(2, circularity=0.5), row(3)])
-    networks = [initialise(TINY.run(index)) for index in range(5)]
+    networks = [initialize(TINY.run(index)) for index in range(5)]
     a.keep(networks[0])
     for network in networks[
         1:
@@ -298,7 +298,7 @@ def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_
     tmp_path: Path,
 ) -> None:
     a, out = sweep_of(tmp_path / "a", [row(0)]), sweep_of(tmp_path / "out", [row(1)])
-    network = initialise(TINY.run(0))
+    network = initialize(TINY.run(0))
     a.keep(network)
     with torch.no_grad():
         next(network.parameters()).add_(1)
@@ -312,7 +312,7 @@ def test_a_broken_network_does_not_come_in_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = sweep_of(tmp_path / "a", [row(0)])
-    a.keep(initialise(TINY.run(0)))
+    a.keep(initialize(TINY.run(0)))
 
     def die(path: Path, content: bytes, **_: object) -> None:
         if path.parent.name == "networks" and path.suffix == ".json":
@@ -337,7 +337,7 @@ def test_a_source_may_grow_while_it_is_read(
     def grown(path: Path) -> list[Path]:
         found = shard_paths(path)
         if path == a.path:
-            a.keep(initialise(TINY.run(2)))
+            a.keep(initialize(TINY.run(2)))
             a.add([row(2)], {"runs": 1}, [row(2, epoch=3)])
         return found
 

@@ -197,8 +197,8 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (
-            "colour = 1",
-            "a space has no entry colour; choose from name, title, runs, snapshots, hidden, "
+            "color = 1",
+            "a space has no entry color; choose from name, title, runs, snapshots, hidden, "
             "task, network, training",
         ),
         ("network = 3", "network is 3; it must be a table of settings"),
@@ -289,9 +289,9 @@ def test_what_is_no_space_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a TOML file"):
         find_space(str(tmp_path / "binary.toml"))
     with pytest.raises(
-        InputError, match="space s has no section 'optimiser'; choose from task, network, training"
+        InputError, match="space s has no section 'optimizer'; choose from task, network, training"
     ):
-        Space("s", {"optimiser.rate": Fixed(1)})
+        Space("s", {"optimizer.rate": Fixed(1)})
 
 
 def test_a_run_that_cannot_be_is_named_with_its_index() -> None:

@@ -17,7 +17,7 @@ import kill_sweep
 import pytest
 
 from algophase.core.errors import InputError
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.runs.overview import verdict_counts
 from algophase.runs.selection import read_columns
 from algophase.storage import load
@@ -149,13 +149,13 @@ def test_a_request_that_cannot_be_met_does_not_bind_the_directory(tmp_path: Path
 
 def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str]) -> None:
     def press(standing: Standing) -> None:
-        if standing.doing.startswith("analysing network 1 "):
+        if standing.doing.startswith("analyzing network 1 "):
             os.kill(os.getpid(), signal.SIGINT)
 
     options = Options(device="cpu", ensemble_size=2)
     outcome = sweep_here(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press)
     assert (outcome.ended, outcome.new) == ("interrupted", 2)
-    assert any("analysed and saved first" in line for line in said)
+    assert any("analyzed and saved first" in line for line in said)
     assert len(SweepDirectory(tmp_path).runs()) == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert sweep_here(Request(TINY, 6, options=options), SweepDirectory(tmp_path)).new == 4
@@ -163,7 +163,7 @@ def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str
 
 def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
     def press(standing: Standing) -> None:
-        if standing.doing.startswith("analysing"):
+        if standing.doing.startswith("analyzing"):
             os.kill(os.getpid(), signal.SIGINT)
 
     outcome = sweep_here(
@@ -275,7 +275,7 @@ def test_ensembles_side_by_side_make_the_same_table(
 @pytest.mark.usefixtures("side_by_side")
 def test_ctrl_c_during_the_analysis_saves_those_that_train_beside(tmp_path: Path) -> None:
     def press(standing: Standing) -> None:
-        if standing.doing.startswith("analysing network 1 "):
+        if standing.doing.startswith("analyzing network 1 "):
             os.kill(os.getpid(), signal.SIGINT)
 
     request = Request(TINY, 6, options=Options(device="cpu", ensemble_size=1))
@@ -441,23 +441,23 @@ def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> No
     assert outcome.counts["diverged"] == 1
 
 
-def test_a_network_that_cannot_be_analysed_is_counted_as_such_now_and_later(
+def test_a_network_that_cannot_be_analyzed_is_counted_as_such_now_and_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(networks: Sequence[Network], device: object) -> list[InputError]:
         return [InputError(f"{network.id} is too large") for network in networks]
 
     monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
-    assert run(tmp_path, 3).counts == {"not analysed": 3}
-    assert run(tmp_path, 3).counts == {"not analysed": 3}
-    assert verdict_counts(read_columns(tmp_path)) == {"not analysed": 3}
+    assert run(tmp_path, 3).counts == {"not analyzed": 3}
+    assert run(tmp_path, 3).counts == {"not analyzed": 3}
+    assert verdict_counts(read_columns(tmp_path)) == {"not analyzed": 3}
 
 
-def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analysed(
+def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analyzed(
     tmp_path: Path,
 ) -> None:
     runs = {index: TINY.run(index) for index in range(4)}
-    networks = {one.run_id: initialise(one) for one in runs.values()}
+    networks = {one.run_id: initialize(one) for one in runs.values()}
     epochs = {0: 3, 1: None, 2: 5, 3: None}  # where they diverged
     rows: list[Row] = [
         {
@@ -474,9 +474,9 @@ def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one
         record(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
         done, again = begin(request, runs, directory)
-        assert done == {0: "diverged", 1: "not analysed"}
+        assert done == {0: "diverged", 1: "not analyzed"}
         again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
-        assert again.standing.counts == {"diverged": 2, "not analysed": 2}
+        assert again.standing.counts == {"diverged": 2, "not analyzed": 2}
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
     assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {
         runs[0].run_id,

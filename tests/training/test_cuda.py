@@ -19,7 +19,7 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
@@ -93,7 +93,7 @@ def test_ten_epochs_in_half_precision_lead_where_ten_epochs_lead(case: str) -> N
         )
         ours, theirs, start = (
             torch.cat([value.double().flatten() for value in network.state_dict().values()])
-            for network in (outcome.network, expected.network, initialise(run))
+            for network in (outcome.network, expected.network, initialize(run))
         )
         assert (ours - theirs).norm() < 0.1 * (theirs - start).norm()
 

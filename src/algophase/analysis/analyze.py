@@ -118,10 +118,10 @@ def analyze_many(
     device: torch.device | str = "cpu",
     progress: Callable[[int], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
-    """Each network's analysis in the order given, or, for one that cannot be analysed, the error
+    """Each network's analysis in the order given, or, for one that cannot be analyzed, the error
     that says why.
 
-    What is no network at all (a path, say) cannot be analysed either, and gets such an error in its
+    What is no network at all (a path, say) cannot be analyzed either, and gets such an error in its
     place.
 
     progress: called with the number finished, after each. Without it, a terminal or a notebook
@@ -132,7 +132,7 @@ def analyze_many(
     ['Clock', 'Pizza']
     """
     results, total = [], len(networks) if isinstance(networks, Sized) else 0
-    with Bar("analysing", total, None if total > 1 and progress is not False else False) as bar:
+    with Bar("analyzing", total, None if total > 1 and progress is not False else False) as bar:
         for result in analyze_each(networks, thresholds, device):
             results.append(result)
             (progress if callable(progress) else bar)(len(results))
@@ -291,8 +291,8 @@ async def _instances(subject: Subject, program: Program, alone: list[CircleAlone
     components = subject.components
     groups = grouped(program, alone, stands_out(components))
     sums = await _isolate(subject, groups, left_out=groups)
-    normalised = subject.network.normalises
-    instances = weigh_instances(program, components, alone, groups, sums, normalised)
+    normalized = subject.network.normalizes
+    instances = weigh_instances(program, components, alone, groups, sums, normalized)
     return replace(instances, embedded=subject.network.cut != "none")
 
 

@@ -1,4 +1,4 @@
-"""Whether something is a network that can be analysed, and how it is seen: as it answers at
+"""Whether something is a network that can be analyzed, and how it is seen: as it answers at
 inference.
 """
 
@@ -121,7 +121,7 @@ def _check_tables(name: str, tables: object, modulus: int) -> None:
 
 
 def not_finite(network: Network, logits: Tensor) -> InputError:
-    """Why logits that are not finite cannot be analysed, with what is known. The parameters
+    """Why logits that are not finite cannot be analyzed, with what is known. The parameters
     themselves are finite.
     """
     counts = {

@@ -1,4 +1,4 @@
-"""A network's copy in double precision on the device where it is analysed.
+"""A network's copy in double precision on the device where it is analyzed.
 
 A plain copy to a GPU waits until everything queued there is done. A copy through page-locked memory
 does not, so all tensors go over in one.
@@ -53,7 +53,7 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     """A copy in double precision on `device`, so that no digit of a metric is the analysis's own
     rounding.
 
-    It is in evaluation mode, whatever the network's: what is analysed is what the network answers
+    It is in evaluation mode, whatever the network's: what is analyzed is what the network answers
     at inference.
     """
     # Each once, however many names it has.

@@ -1,4 +1,4 @@
-"""The same quantities along training: every snapshot of a run analysed as a network of its own."""
+"""The same quantities along training: every snapshot of a run analyzed as a network of its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def dynamics(
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
 ) -> list[Moment]:
-    """Networks by epoch, such as the `snapshots` of a trained run, analysed in the order of
+    """Networks by epoch, such as the `snapshots` of a trained run, analyzed in the order of
     their epochs.
     """
     return [

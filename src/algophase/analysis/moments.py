@@ -105,13 +105,13 @@ def moment_details(
 
 
 def details_of_each(
-    analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
+    analyzed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
 ) -> Iterator[MomentDetails]:
     """One after the other, in the order given; on a GPU a few are under way at once, as in
     `analyze_each`.
     """
     device = choose_device(device)
-    details = (_details(network, analysis, device) for network, analysis in analysed)
+    details = (_details(network, analysis, device) for network, analysis in analyzed)
     for result in run_overlapped(details, device):
         if isinstance(result, InputError):
             raise result

@@ -55,7 +55,7 @@ def with_operation(network: Network, operation: str) -> Network:
             f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}"
         )
     taken = copy.copy(network)
-    taken.task = replace(network.task, operation="add", relabelling=())
+    taken.task = replace(network.task, operation="add", relabeling=())
     taken.run = None  # whose task may be another one
     if operation == "auto":
         result = learned(grid_logits(taken).argmax(dim=-1).cpu().numpy())

@@ -89,7 +89,7 @@ def analyze(
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
     Several networks end with a table of all of them. An unusable file prints a one-line error and
-    the other files are still analysed; the exit code is then 1. So does a network that learned
+    the other files are still analyzed; the exit code is then 1. So does a network that learned
     another operation than it is taken for. After Ctrl-C, --json and --table hold what is finished;
     the exit code is then 130.
     """

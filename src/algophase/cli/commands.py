@@ -13,7 +13,7 @@ from algophase.cli import (
     analyze,
     check_gradients,
     compare,
-    distil,
+    distill,
     explore,
     handmade,
     laws,
@@ -70,7 +70,7 @@ def _root(
 
 for module in (
     analyze,
-    distil,
+    distill,
     handmade,
     train,
     check_gradients,

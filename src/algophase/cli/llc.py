@@ -28,7 +28,7 @@ def llc(
     step: Annotated[
         float, typer.Option(help="Step size: the variance of the noise per step.")
     ] = 1e-4,
-    localisation: Annotated[
+    localization: Annotated[
         float, typer.Option(help="How strongly chains are pulled back to the network.")
     ] = 1000.0,
     inverse_temperature: Annotated[
@@ -60,7 +60,7 @@ def llc(
     change the loss.
 
     Chains of Langevin dynamics start at the trained weights. The estimate depends on step and
-    localisation; both are in the output. Warnings say when chains drift, disagree or go below the
+    localization; both are in the output. Warnings say when chains drift, disagree or go below the
     network's own loss.
     """
     from algophase.analysis.hidden.learning_coefficient import Sampling, learning_coefficients
@@ -68,7 +68,7 @@ def llc(
 
     pairs = "all" if all_pairs else "training"
     sampling = Sampling(
-        chains, burn_in, draws, step, localisation, inverse_temperature, pairs, seed
+        chains, burn_in, draws, step, localization, inverse_temperature, pairs, seed
     )
     if figure is not None:
         from algophase.pictures.style import check_format
@@ -83,7 +83,7 @@ def llc(
     else:
         first = coefficients[0]
         sampling_text = (
-            f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
+            f"step {step:g}, localization {localization:g}, burn-in {burn_in:,}, {draws:,} draws"
         )
         echo(
             f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {sampling_text}; "

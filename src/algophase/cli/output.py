@@ -133,11 +133,11 @@ class LiveBar:
 
 class AnalysisBar(LiveBar):
     def __init__(self) -> None:
-        super().__init__(description="analysing")
+        super().__init__(description="analyzing")
 
     def __call__(self, source: object, number: int, count: int) -> None:
-        """number: of the source that is about to be analysed, counted from 1."""
-        what = f"analysing {source.name}" if isinstance(source, Path) else "analysing"
+        """number: of the source that is about to be analyzed, counted from 1."""
+        what = f"analyzing {source.name}" if isinstance(source, Path) else "analyzing"
         state = f"{number:,} of {count:,}"
         self.show(
             f"{what}: {state}",

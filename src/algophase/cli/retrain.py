@@ -141,7 +141,7 @@ def _conclude(restored: "Restored") -> None:
         return
     if retrained.analysis is None:
         epoch = retrained.trained.diverged_at
-        reason = "cannot be analysed" if epoch is None else f"diverged at epoch {epoch}"
+        reason = "cannot be analyzed" if epoch is None else f"diverged at epoch {epoch}"
         echo(f"{run}, {reason}")
     else:
         echo(f"{retrained.analysis}\n")

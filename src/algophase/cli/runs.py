@@ -259,7 +259,7 @@ def _export(columns: "Columns", row_numbers: list[int], csv: str | None, what: s
 
     text = csv_text(columns, row_numbers)
     if csv == "-":
-        # Not by typer, which cuts colour codes out of text: what follows one could be a formula
+        # Not by typer, which cuts color codes out of text: what follows one could be a formula
         # then.
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return

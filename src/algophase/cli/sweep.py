@@ -1,4 +1,4 @@
-"""`algophase sweep`: train and analyse many runs of a space, into a table."""
+"""`algophase sweep`: train and analyze many runs of a space, into a table."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -72,7 +72,7 @@ def sweep(
         list[int] | None,
         typer.Option(
             metavar="EPOCH",
-            help="Analyse the networks after this many epochs too, into DIR/moments; repeat for "
+            help="Analyze the networks after this many epochs too, into DIR/moments; repeat for "
             "several.",
             show_default="the space's own",
         ),
@@ -123,7 +123,7 @@ def sweep(
         typer.Option("--list", help="List the paper's experiments and our own spaces, and stop."),
     ] = False,
 ) -> None:
-    """Train many runs of a space, analyse each, and add them to a table.
+    """Train many runs of a space, analyze each, and add them to a table.
 
     Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same
     command continues: nothing is lost and nothing is done twice. Your own space is a small TOML

@@ -33,7 +33,7 @@ EXAMPLE = (
     "algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
 )
 FEW = 4  # networks: up to this many are shown in full
-NOTHING = "not analysed"  # diverged, or its file is not readable
+NOTHING = "not analyzed"  # diverged, or its file is not readable
 
 
 def train(
@@ -87,7 +87,7 @@ def train(
         list[int] | None,
         typer.Option(
             metavar="EPOCH",
-            help="Keep and analyse the network at this epoch too; repeat for several.",
+            help="Keep and analyze the network at this epoch too; repeat for several.",
         ),
     ] = None,
     early_stop: Annotated[
@@ -105,7 +105,7 @@ def train(
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
     analysis: Annotated[
-        bool, typer.Option("--analysis/--no-analysis", help="Analyse the networks after training.")
+        bool, typer.Option("--analysis/--no-analysis", help="Analyze the networks after training.")
     ] = True,
 ) -> None:
     """Train one or many networks and say which algorithm each learned.
@@ -228,7 +228,7 @@ def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
 def _report(
     runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: Path, draw: Drawer
 ) -> int:
-    """Analyse every network and print the outcome, in full for a few, as a table for many.
+    """Analyze every network and print the outcome, in full for a few, as a table for many.
     Returns how many had problems.
     """
     from algophase.storage.analyses import Unusable, analyze_sources
@@ -243,7 +243,7 @@ def _report(
                 if isinstance(outcome, Unusable):
                     raise outcome.problem
                 moments = run_dynamics(run, directory, snapshots)
-            except InputError as error:  # the others are still analysed
+            except InputError as error:  # the others are still analyzed
                 bar.complain(error)
                 rows.append((run, None))
                 continue

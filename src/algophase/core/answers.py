@@ -44,7 +44,7 @@ class Learned:
 
     what: the formula, or the group; share: of all pairs; is_group: which of the two it is.
     operation: to analyze it as, "" where the analysis knows none.
-    relabelling: how numbers are named so that they add, for `TaskSettings`; () where they do not
+    relabeling: how numbers are named so that they add, for `TaskSettings`; () where they do not
         add.
     """
 
@@ -52,7 +52,7 @@ class Learned:
     share: float
     is_group: bool = False
     operation: str = ""
-    relabelling: tuple[tuple[int, ...], ...] = ()
+    relabeling: tuple[tuple[int, ...], ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -67,7 +67,7 @@ class Learned:
     @property
     def asked_as(self) -> str:
         """The `operation` that takes it, or ""."""
-        return self.operation or ("auto" if self.relabelling else "")
+        return self.operation or ("auto" if self.relabeling else "")
 
     @property
     def counts_from_one(self) -> bool:
@@ -85,7 +85,7 @@ def learned(table: Numbers) -> Learned | None:
     """
     formula, share = _best_formula(table)
     behind = _group_behind(table) if share < FOLLOWS or formula not in OPERATION else None
-    relabelling = () if behind is None else behind.relabelling
+    relabeling = () if behind is None else behind.relabeling
     if share >= FOLLOWS:
         operation = OPERATION.get(formula, "")
         if operation == "multiply" and not is_prime(
@@ -93,14 +93,14 @@ def learned(table: Numbers) -> Learned | None:
         ):  # then even non-zero numbers have no order that adds
             operation = ""
         return Learned(
-            formula, share, operation=operation, relabelling=() if operation else relabelling
+            formula, share, operation=operation, relabeling=() if operation else relabeling
         )
     if behind is None:
         return None
     described = behind.group.described + ("" if behind.same_names else ", under other names")
     if behind.group.is_cyclic:
         described = f"a cyclic group of order {len(table)} with its elements in another order"
-    return Learned(described, behind.agreement(table), is_group=True, relabelling=relabelling)
+    return Learned(described, behind.agreement(table), is_group=True, relabeling=relabeling)
 
 
 def _best_formula(table: Numbers) -> tuple[str, float]:
@@ -137,7 +137,7 @@ class _Behind:
         return bool(np.array_equal(self.first, numbers) and np.array_equal(self.second, numbers))
 
     @property
-    def relabelling(self) -> tuple[tuple[int, ...], ...]:
+    def relabeling(self) -> tuple[tuple[int, ...], ...]:
         if not self.group.is_cyclic:
             return ()
         exponents = self.group.logarithms()

@@ -1,7 +1,7 @@
 """Finite groups: n elements, numbered 0 to n - 1, and the number of the sum of each two.
 
 Addition modulo p is the cyclic group of order p (`cyclic_group`). A task may name the elements
-otherwise (`Elements`): subtraction, multiplication modulo a prime and relabelled addition are the
+otherwise (`Elements`): subtraction, multiplication modulo a prime and relabeled addition are the
 same group under other names. Sums are taken here and nowhere else in the package, but for training
 kernels.
 """

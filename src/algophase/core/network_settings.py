@@ -183,7 +183,7 @@ class LinearSettings(NetworkSettings):
 
     def check_task(self, task: TaskSettings) -> None:
         super().check_task(task)
-        renamed_apart = len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1]
+        renamed_apart = len(task.relabeling) > 1 and task.relabeling[0] != task.relabeling[1]
         if self.model in ("alpha", "beta", "gamma") and (
             task.operation == "subtract" or renamed_apart
         ):

@@ -6,20 +6,20 @@ differ too, for readers who see no color at all. Markers have Matplotlib's names
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-GREY = "#8A8F98"  # visible on white and on black
+GRAY = "#8A8F98"  # visible on white and on black
 # (color, marker) of each verdict.
 VERDICTS = {
     "Clock": (COLORS[0], "o"),
     "Pizza": (COLORS[1], "s"),
     "hybrid": (COLORS[2], "D"),
-    "non-circular": (GREY, "x"),
+    "non-circular": (GRAY, "x"),
     "other": (COLORS[4], "P"),
     "lookup": (COLORS[6], "X"),
     "not learned": (COLORS[3], "^"),
     "diverged": (COLORS[5], "v"),
 }
 # The same for the kinds of instances: an algorithm's look is its verdict's. The short cycle's color
-# is far from these and from grey with every common kind of color blindness (CIELAB distance 23 or
+# is far from these and from gray with every common kind of color blindness (CIELAB distance 23 or
 # more).
 FORMS = {
     "Clock": VERDICTS["Clock"],

@@ -1,7 +1,7 @@
 """Settings of a task, a network, its training and a run: frozen, self-validating, JSON in and out.
 
 A run *is* its settings. `RunSettings.run_id` is a hash of the values that differ from the published
-defaults, so a field added later, with the old behaviour as its default, leaves every existing id
+defaults, so a field added later, with the old behavior as its default, leaves every existing id
 unchanged. Defaults are therefore never changed.
 """
 

@@ -1,7 +1,7 @@
 """Modular addition: all pairs, their labels, the three token layouts and the seeded split (section
 2, appendices F.1 and I).
 
-Subtraction, multiplication and relabelled addition are additions under other names
+Subtraction, multiplication and relabeled addition are additions under other names
 (`TaskSettings.elements`). A network learns them by the names; it is analyzed in the order in which
 its numbers add (`networks.ordered`).
 """
@@ -42,11 +42,11 @@ def following(task: TaskSettings, learned: Learned) -> TaskSettings:
     """The task of a network whose answers are these: its operation, or names under which its
     numbers add.
     """
-    if learned.counts_from_one and learned.relabelling:
-        return replace(task, operation="multiply", relabelling=())
-    if learned.relabelling:
-        return replace(task, operation="add", relabelling=learned.relabelling)
-    return replace(task, operation=learned.operation or "add", relabelling=())
+    if learned.counts_from_one and learned.relabeling:
+        return replace(task, operation="multiply", relabeling=())
+    if learned.relabeling:
+        return replace(task, operation="add", relabeling=learned.relabeling)
+    return replace(task, operation=learned.operation or "add", relabeling=())
 
 
 def tokens(task: TaskSettings, pairs: Tensor) -> Tensor:

@@ -25,12 +25,12 @@ OUTPUTS = ("vocabulary", "modulus")
 OPERATIONS = ("add", "subtract", "multiply")
 
 
-def _checked_relabelling(relabelling: object, modulus: int) -> tuple[tuple[int, ...], ...]:
-    allowed = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
-    if not isinstance(relabelling, tuple | list) or len(relabelling) not in (0, 2, 3):
-        raise InputError(f"{allowed}; it is {shown(relabelling)}")
+def _checked_relabeling(relabeling: object, modulus: int) -> tuple[tuple[int, ...], ...]:
+    allowed = f"relabeling must be two or three permutations of 0 to {modulus - 1}"
+    if not isinstance(relabeling, tuple | list) or len(relabeling) not in (0, 2, 3):
+        raise InputError(f"{allowed}; it is {shown(relabeling)}")
     permutations = []
-    for entry in relabelling:
+    for entry in relabeling:
         names = tuple(entry) if isinstance(entry, tuple | list) else (entry,)
         numbers = sorted(name for name in names if isinstance(name, int))
         if len(names) != modulus or numbers != list(range(modulus)):
@@ -54,7 +54,7 @@ class TaskSettings(Settings):
     operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo
         the prime `modulus` + 1. That is addition of exponents modulo `modulus`;
         `TaskSettings.multiplication(59)` says it in terms of the prime.
-    relabelling: addition of numbers under other names, as two or three permutations of 0 .. p - 1:
+    relabeling: addition of numbers under other names, as two or three permutations of 0 .. p - 1:
         the answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p. Without a
         third, answers keep their names.
 
@@ -71,9 +71,9 @@ class TaskSettings(Settings):
     training_fraction: float | None = 0.8
     outputs: str = "vocabulary"
     operation: str = "add"
-    relabelling: tuple[tuple[int, ...], ...] = ()
+    relabeling: tuple[tuple[int, ...], ...] = ()
 
-    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabelling")
+    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabeling")
 
     def __post_init__(self) -> None:
         check_integer("modulus", self.modulus, 2)
@@ -84,9 +84,9 @@ class TaskSettings(Settings):
                 f"modulus is {self.modulus}; numbers multiply modulo {self.modulus + 1}, which "
                 "is not a prime"
             )
-        self._set("relabelling", _checked_relabelling(self.relabelling, self.modulus))
-        if self.relabelling and self.operation != "add":
-            raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
+        self._set("relabeling", _checked_relabeling(self.relabeling, self.modulus))
+        if self.relabeling and self.operation != "add":
+            raise InputError(f"operation is {self.operation!r}; a relabeling goes with 'add'")
         check_flag("separate_vocabularies", self.separate_vocabularies)
         check_flag("equals_sign", self.equals_sign)
         if self.training_fraction is not None:
@@ -109,7 +109,7 @@ class TaskSettings(Settings):
         if self.operation == "multiply":
             return f"multiplication modulo {self.modulus + 1}"
         name = {
-            "add": "relabelled addition" if self.relabelling else "addition",
+            "add": "relabeled addition" if self.relabeling else "addition",
             "subtract": "subtraction",
         }[self.operation]
         return f"{name} modulo {self.modulus}"
@@ -117,7 +117,7 @@ class TaskSettings(Settings):
     @property
     def is_addition(self) -> bool:
         """Whether numbers add as they are."""
-        return self.operation == "add" and not self.relabelling
+        return self.operation == "add" and not self.relabeling
 
     @property
     def group(self) -> CyclicGroup:
@@ -133,8 +133,8 @@ class TaskSettings(Settings):
         if self.operation == "multiply":  # powers of one number add their exponents
             exponents = discrete_logarithms(self.modulus + 1)
             return Elements(exponents, exponents, exponents)
-        if self.relabelling:
-            first, second, *third = (np.array(names) for names in self.relabelling)
+        if self.relabeling:
+            first, second, *third = (np.array(names) for names in self.relabeling)
             return Elements(first, second, third[0] if third else own)
         return Elements(own, own, own)
 

@@ -61,7 +61,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         app,
         Input("x", "value"),
         Input("y", "value"),
-        Input("colour", "value"),
+        Input("color", "value"),
         Input("x-scale", "value"),
         Input("y-scale", "value"),
     )
@@ -69,12 +69,12 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         view: View,
         x: str | None,
         y: str | None,
-        colour: str | None,
+        color: str | None,
         x_ticked: list[str] | None,
         y_ticked: list[str] | None,
     ) -> None:
         scales = _scale(x_ticked), _scale(y_ticked)
-        after = changes.choose_axes(view, explorer.table, x, y, colour, *scales)
+        after = changes.choose_axes(view, explorer.table, x, y, color, *scales)
         if after != view:
             # Another column brings its own scale, which no one has ticked.
             resolved = explorer.table.resolve(after)
@@ -90,7 +90,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         output=outputs(
             x="x.value",
             y="y.value",
-            colour="colour.value",
+            color="color.value",
             x_scale="x-scale.value",
             y_scale="y-scale.value",
         ),
@@ -103,7 +103,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         return {
             "x": resolved.x,
             "y": resolved.y,
-            "colour": resolved.colour,
+            "color": resolved.color,
             "x_scale": _ticked(resolved.x_scale),
             "y_scale": _ticked(resolved.y_scale),
         }
@@ -306,7 +306,7 @@ def _register_arrivals(app: Dash, explorer: Explorer) -> None:
             about="about.children",
             x="x.options",
             y="y.options",
-            colour="colour.options",
+            color="color.options",
             filters="filter-column.options",
             ended="arrivals-poll.disabled",
         ),
@@ -322,12 +322,12 @@ def _register_arrivals(app: Dash, explorer: Explorer) -> None:
             "ended": not panel.under_way,
         }
         if panel.arrived == arrived:
-            unchanged = ("arrived", "about", "x", "y", "colour", "filters")
+            unchanged = ("arrived", "about", "x", "y", "color", "filters")
             return filled | dict.fromkeys(unchanged, no_update)
         filled["arrived"] = panel.arrived
         filled["about"] = about_lines(panel.about, panel.problems)
         filled["x"] = column_options(table.axes)
         filled["y"] = column_options(table.axes)
-        filled["colour"] = column_options(table.colours)
+        filled["color"] = column_options(table.colors)
         filled["filters"] = column_options(table.filterable)
         return filled

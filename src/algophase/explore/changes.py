@@ -30,13 +30,13 @@ def choose_axes(
     table: RunTable,
     x: object,
     y: object,
-    colour: object,
+    color: object,
     x_scale: object = None,
     y_scale: object = None,
 ) -> View:
     """Columns and scales as the controls have them; None for a scale that is left alone."""
     drawn = table.resolve(view)
-    controls = {"x": x, "y": y, "colour": colour, "x_scale": x_scale, "y_scale": y_scale}
+    controls = {"x": x, "y": y, "color": color, "x_scale": x_scale, "y_scale": y_scale}
     chosen = dict[str, Any]()
     for name, value in controls.items():
         # What the page chose by itself need not stand in the address.
@@ -47,7 +47,7 @@ def choose_axes(
     for axis in ("x", "y"):  # another column starts with its own scale
         if axis in chosen:
             chosen[f"{axis}_scale"] = ""
-    if chosen.keys() != {"colour"}:
+    if chosen.keys() != {"color"}:
         chosen["region"] = ()  # a region of other axes is no region
     return replace(view, **chosen)
 

@@ -14,7 +14,7 @@ from algophase.core.errors import InputError
 
 MOST_WAITING = 16  # jobs of a kind; a further one is refused
 MOST_REMEMBERED = 200  # jobs, of which those that ended are forgotten first
-Kind = Literal["training", "analysing"]
+Kind = Literal["training", "analyzing"]
 
 
 @dataclass

@@ -82,7 +82,7 @@ def _arrivals(growing: bool) -> Any:
     return html.Div([text, progress], id="arrivals", className="job", hidden=not growing)
 
 
-def _labelled(text: str, control: Any) -> Any:
+def _labeled(text: str, control: Any) -> Any:
     """A control under its label. The label is the group's name as well: a dropdown's button is
     named by its value alone.
     """
@@ -98,7 +98,7 @@ def column_options(columns: Sequence[str]) -> list[Any]:
 
 def _choice(name: str, text: str, columns: list[str]) -> Any:
     options = column_options(columns)
-    return _labelled(text, dcc.Dropdown(id=name, options=options, clearable=False, searchable=True))
+    return _labeled(text, dcc.Dropdown(id=name, options=options, clearable=False, searchable=True))
 
 
 def _axis(name: str, text: str, columns: list[str]) -> Any:
@@ -120,7 +120,7 @@ def _map(table: RunTable) -> Any:
         [
             _axis("x", "Across", table.axes),
             _axis("y", "Up", table.axes),
-            _choice("colour", "Colour", table.colours),
+            _choice("color", "Color", table.colors),
         ],
         className="controls",
     )
@@ -157,12 +157,12 @@ def _new_filter(table: RunTable) -> Any:
         placeholder="a value, or null",
     )
     values = dcc.Dropdown(id="filter-choice", options=[], clearable=False, searchable=False)
-    choice = _labelled("or one of its values", values)
+    choice = _labeled("or one of its values", values)
     return html.Div(
         [
             _choice("filter-column", "Show only runs with", table.filterable),
-            _labelled("which is", operator),
-            _labelled("value", value),
+            _labeled("which is", operator),
+            _labeled("value", value),
             html.Div(choice, id="filter-values", hidden=True),
             html.Button("Add filter", id="add-filter"),
         ],
@@ -238,7 +238,7 @@ def _inside(side: Side) -> Any:
             _switches(side, "instances"),
             html.H3("Circles on and off"),
             _switches(side, "circles"),
-            _labelled("Keep the first circles", keep),
+            _labeled("Keep the first circles", keep),
             html.P(
                 id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")
             ),

@@ -1,4 +1,4 @@
-"""The map: runs as points along two columns, a marker for each verdict, coloured by verdict or
+"""The map: runs as points along two columns, a marker for each verdict, colored by verdict or
 by any column.
 """
 
@@ -13,7 +13,7 @@ from algophase.explore.table import PAPER_LABEL, VERDICT, Rows, RunTable
 from algophase.explore.view import SIDES, View
 from algophase.reports.phase_diagrams import PAPER_LINE
 from algophase.reports.plotly_style import (
-    GREY,
+    GRAY,
     HEATMAP,
     graph_objects,
     inert_text,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 520
-COLOUR_STEPS = 100
+COLOR_STEPS = 100
 SYMBOLS = (
     "circle",
     "square",
@@ -54,15 +54,15 @@ NAME = {
 
 def map_key(view: View) -> str:
     """What the points of a map depend on. Another run or region needs no new map."""
-    return repr((view.filters, view.x, view.x_scale, view.y, view.y_scale, view.colour))
+    return repr((view.filters, view.x, view.x_scale, view.y, view.y_scale, view.color))
 
 
 def draw_map(table: RunTable, view: View) -> "Figure":
     """The map of a resolved view. Each point carries its run's id as `customdata`."""
     figure = new_figure(x=inert_text(label(view.x)), y=inert_text(label(view.y)), height=HEIGHT)
     drawn = table.drawn(view)
-    by_number = view.colour in table.axes
-    groups = table.by_text(VERDICT if by_number else view.colour, drawn)
+    by_number = view.color in table.axes
+    groups = table.by_text(VERDICT if by_number else view.color, drawn)
     # The largest group is drawn first, so that it hides no other.
     for name, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
         figure.add_trace(_points(table, view, name, rows, drawn))
@@ -73,9 +73,9 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     if upwards is not None and upwards.line is not None:
         figure.add_hline(y=upwards.line.value, line=PAPER_LINE)
     if by_number:
-        for name, rows in groups.items():  # a legend of shapes: colours stand for the column
+        for name, rows in groups.items():  # a legend of shapes: colors stand for the column
             figure.add_trace(_shape(name, len(rows)))
-        title = {"text": inert_text(label(view.colour)), "side": "right"}
+        title = {"text": inert_text(label(view.color)), "side": "right"}
         bar = {"title": title, "thickness": 12}
         figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": bar})
     legend_below = {"itemsizing": "constant", "yanchor": "top", "y": -0.16}
@@ -89,15 +89,15 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         margin={"t": 34},
         yaxis={"automargin": True},  # its title stays clear of long numbers
         showlegend=True,
-        newselection={"line": {"color": GREY, "width": 2}},
+        newselection={"line": {"color": GRAY, "width": 2}},
     )
     return figure
 
 
 def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> Any:
     """The points of one verdict or one text. drawn: all points of the map."""
-    by_number = view.colour in table.axes
-    marker = _marker(table, view.colour, name, len(drawn))
+    by_number = view.color in table.axes
+    marker = _marker(table, view.color, name, len(drawn))
     hover = [f"{table.noun} %{{customdata}}: {inert_text(name)}"]
     texts = dict[str, Any]()
     if table.inert_names is not None:
@@ -106,12 +106,12 @@ def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> 
     hover.append(f"{inert_text(label(view.x))} %{{x:.4g}}")
     hover.append(f"{inert_text(label(view.y))} %{{y:.4g}}")
     if by_number:
-        values = table.numbers(view.colour)
+        values = table.numbers(view.color)
         marker["color"] = _stepped(values[rows], values[drawn])
         marker["coloraxis"] = "coloraxis"
         exact = [f"{value:.4g}" for value in values[rows].tolist()]
         texts["hovertext"] = numpy.array(exact, dtype=object)
-        hover.append(f"{inert_text(label(view.colour))} %{{hovertext}}")
+        hover.append(f"{inert_text(label(view.color))} %{{hovertext}}")
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[rows].astype(numpy.float32),
         y=table.numbers(view.y)[rows].astype(numpy.float32),
@@ -129,7 +129,7 @@ def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> 
 
 
 def _marker(table: RunTable, column: str, name: str, total: int) -> dict[str, Any]:
-    """How the points of one verdict or one text look. column: what colours the map."""
+    """How the points of one verdict or one text look. column: what colors the map."""
     marker: dict[str, Any] = {"size": _size(total), "opacity": 0.75}
     by_verdict = column in (VERDICT, PAPER_LABEL)
     if by_verdict or column in table.axes:
@@ -151,11 +151,11 @@ def _size(total: int) -> int:
 
 
 def _stepped(values: Floats, drawn: Floats) -> Any:
-    """Values in COLOUR_STEPS steps over all that is drawn: with a colour of its own for each of a
-    thousand points, plotly's WebGL gives points of a region colours that are not on the scale."""
+    """Values in COLOR_STEPS steps over all that is drawn: with a color of its own for each of a
+    thousand points, plotly's WebGL gives points of a region colors that are not on the scale."""
     defined = drawn[~numpy.isnan(drawn)]
     low, high = (defined.min(), defined.max()) if len(defined) else (0.0, 0.0)
-    step = (high - low) / COLOUR_STEPS or 1.0
+    step = (high - low) / COLOR_STEPS or 1.0
     return (low + numpy.round((values - low) / step) * step).astype(numpy.float32)
 
 
@@ -165,7 +165,7 @@ def _entry(name: str, count: int) -> str:
 
 def _shape(name: str, count: int) -> Any:
     """An entry of the legend without points."""
-    marker = {"color": GREY, "symbol": look(name)[1]}
+    marker = {"color": GRAY, "symbol": look(name)[1]}
     return graph_objects().Scatter(
         x=[None],
         y=[None],
@@ -202,7 +202,7 @@ def selections(view: View) -> list[dict[str, Any]]:
     """The region as plotly draws it."""
     if not view.region:
         return []
-    common = {"xref": "x", "yref": "y", "line": {"color": GREY, "width": 2, "dash": "dot"}}
+    common = {"xref": "x", "yref": "y", "line": {"color": GRAY, "width": 2, "dash": "dot"}}
     if len(view.region) == 2:
         (x0, y0), (x1, y1) = view.region
         return [{"type": "rect", "x0": x0, "y0": y0, "x1": x1, "y1": y1, **common}]

@@ -3,7 +3,7 @@ background.
 
 Weights count only if they fit the settings of their row. What a row says about its network is taken
 from the table if a few numbers measured on the weights agree with it. Other weights (another
-machine rounds differently) are analysed again, which takes seconds and happens in the background,
+machine rounds differently) are analyzed again, which takes seconds and happens in the background,
 as training does.
 """
 
@@ -142,11 +142,11 @@ class Networks:
             if specimen is not None:
                 self._keep(run_id, specimen)
                 return Look(specimen)
-            if job is not None and job.kind == "analysing" and job.state == "failed":
+            if job is not None and job.kind == "analyzing" and job.state == "failed":
                 break  # not again
-            analysing = Job(run_id, "analysing", "analysing its weights")
+            analyzing = Job(run_id, "analyzing", "analyzing its weights")
             try:
-                job = self.jobs.start(analysing, functools.partial(self._analyse, network))
+                job = self.jobs.start(analyzing, functools.partial(self._analyze, network))
             except InputError as error:  # too many wait
                 return Look(problems=(*problems, str(error)))
             return Look(job=job)
@@ -206,7 +206,7 @@ class Networks:
             while len(self._ready) > MOST_IN_MEMORY:
                 self._ready.popitem(last=False)
 
-    def _analyse(self, network: Network, job: Job) -> None:
+    def _analyze(self, network: Network, job: Job) -> None:
         row, _ = self._run(job.run_id)
         specimen = Specimen(network)
         specimen.notes = (_unlike(specimen, row),)
@@ -226,7 +226,7 @@ class Networks:
             if not math.isnan(progress.seconds_left):
                 status += f", {duration(progress.seconds_left)} left"
             ended = progress.epoch >= progress.epochs
-            job.status = "analysing" if ended else status
+            job.status = "analyzing" if ended else status
 
         (retrained,) = train_again([row], [group], follow)
         network, diverged_at = retrained.trained.network, retrained.trained.diverged_at

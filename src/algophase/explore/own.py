@@ -19,7 +19,7 @@ from algophase.explore.table import RunTable
 from algophase.record.columns import flat_columns
 from algophase.runs.overview import describe_outcomes
 from algophase.runs.standing import is_sweep, settings_of
-from algophase.storage.analyses import Analysed, Unusable, analyze_files, network_files
+from algophase.storage.analyses import Analyzed, Unusable, analyze_files, network_files
 from algophase.storage.kept_analyses import KeptAnalyses
 
 NAME = "network"  # the column with the names of the files
@@ -136,7 +136,7 @@ class OwnNetworks(Networks):
         if self.watcher is not None:
             self.watcher.failed(problem)
 
-    def _add(self, outcome: Analysed[Path]) -> None:
+    def _add(self, outcome: Analyzed[Path]) -> None:
         file, network, analysis = outcome.source, outcome.network, outcome.analysis
         # An id as a run has: it stands in the page's address.
         key = hashlib.sha256(str(file).encode()).hexdigest()[:12]

@@ -53,7 +53,7 @@ def aria(**names: str) -> dict[str, Any]:
 
 
 def dressed(figure: "Figure") -> "Figure":
-    """A picture in the page's colours."""
+    """A picture in the page's colors."""
     axis = {"gridcolor": GRID, "linecolor": FAINT, "tickcolor": FAINT}
     tools = {"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT}
     figure.update_layout(font={"color": TEXT}, modebar=tools)
@@ -118,7 +118,7 @@ def runs_page(runs: RunTable, view: View, rows: Rows, page: int) -> tuple[Any, i
     """
     pages = max(1, math.ceil(len(rows) / PAGE))
     page = min(max(0, page), pages - 1)
-    wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.colour, KEPT))
+    wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.color, KEPT))
     columns = [column for column in wanted_columns if column in runs.columns]
     lines = []
     for row in rows[page * PAGE : (page + 1) * PAGE].tolist():

@@ -51,7 +51,7 @@ KEYS = (
     "weights_digest",
 )  # which run it is rather than what it is
 X = ("attention_rate", "width", SYMMETRICITY)
-MOST_COLOURS = 10  # different texts that still make a legend
+MOST_COLORS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
 ROW = "row of all shards"  # a column for the time of joining them
 # A positive column whose 5% and 95% quantiles differ by this factor gets a log axis.
@@ -175,14 +175,14 @@ class RunTable:
         return varied or numeric
 
     @functools.cached_property
-    def colours(self) -> list[str]:
-        """Columns to colour by: the verdict, the paper's label, numbers, and texts of a few
+    def colors(self) -> list[str]:
+        """Columns to color by: the verdict, the paper's label, numbers, and texts of a few
         values.
         """
         verdicts = [name for name in (VERDICT, PAPER_LABEL) if name in self.columns]
         texts = []
         for name, column in self.columns.items():
-            few = column.kind == "text" and len(column.texts) + column.missing.any() <= MOST_COLOURS
+            few = column.kind == "text" and len(column.texts) + column.missing.any() <= MOST_COLORS
             if few and column.varies and name not in (*KEYS, *verdicts):
                 texts.append(name)
         return [*verdicts, *texts, *self.axes]
@@ -212,21 +212,19 @@ class RunTable:
                 problems.append(f"{error}; this filter is left out")
             else:
                 filters.append(condition)
-        for name, columns in (("x", self.axes), ("y", self.axes), ("colour", self.colours)):
+        for name, columns in (("x", self.axes), ("y", self.axes), ("color", self.colors)):
             column = getattr(view, name)
             if column and column not in columns:
                 problems.append(f"{name} is {column!r}, which this table cannot be drawn by")
         x = view.x if view.x in self.axes else self._usual(X, self.axes)
         y = view.y if view.y in self.axes else self._usual(wanted_heights(), self.axes, x)
-        colour = (
-            view.colour if view.colour in self.colours else self._usual([VERDICT], self.colours)
-        )
+        color = view.color if view.color in self.colors else self._usual([VERDICT], self.colors)
         return replace(
             view,
             filters=tuple(filters),
             x=x,
             y=y,
-            colour=colour,
+            color=color,
             x_scale=view.x_scale or self.usual_scale(x),
             y_scale=view.y_scale or self.usual_scale(y),
             problems=tuple(problems),
@@ -361,7 +359,7 @@ def _has_verdicts(columns: Mapping[str, Column]) -> bool:
 
 
 def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> Column:
-    """What became of each run: its verdict. One without has diverged, or could not be analysed:
+    """What became of each run: its verdict. One without has diverged, or could not be analyzed:
     see `outcomes`.
     """
     has_diverged = numpy.zeros(count, dtype=bool) if diverged is None else ~diverged.missing
@@ -378,7 +376,7 @@ def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> C
         is_empty = numpy.array([not text for text in texts], dtype=bool)
         missing = verdicts.missing | is_empty[codes]
     instead = numpy.where(has_diverged, len(texts) + 1, len(texts))
-    names = [*texts, "not analysed", "diverged"]
+    names = [*texts, "not analyzed", "diverged"]
     return _with_used_texts(names, numpy.where(missing, instead, codes))
 
 

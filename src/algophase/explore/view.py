@@ -1,7 +1,7 @@
 """What the page shows, as the query of its address: a view can be shared, reloaded, and gone back
 to.
 
-    ?where=attention_rate<0.5&x=width&x-scale=log&y=circularity&colour=verdict
+    ?where=attention_rate<0.5&x=width&x-scale=log&y=circularity&color=verdict
      &region=0.1,0.2,0.5,0.9&run=58ae40340899&off=17,0&pin=...
 
 `decode` reads an address and `encode` writes it; nothing else knows how an address is spelled.
@@ -27,7 +27,7 @@ REST = 0
 # The address by what follows from it, as explore.js cuts it: a click on a run asks nothing about
 # filters or another network.
 PARTS = ("axes", "map", "marks", "run", "pin")
-CHOICES = ("x", "x-scale", "y", "y-scale", "colour")  # how the map is drawn
+CHOICES = ("x", "x-scale", "y", "y-scale", "color")  # how the map is drawn
 OFF_NAMES: dict[Side, str] = {"run": "off", "pin": "pin-off"}
 MOST_FILTERS = 20
 MOST_CORNERS = 60
@@ -52,7 +52,7 @@ class View:
     filters: tuple[Condition, ...] = ()
     x: str = ""
     y: str = ""
-    colour: str = ""
+    color: str = ""
     region: tuple[Point, ...] = ()
     run: str = ""
     pin: str = ""
@@ -134,7 +134,7 @@ def decode(search: object) -> View:
         filters=_filters(conditions, problems),
         x=values.get("x", "")[:LONGEST],
         y=values.get("y", "")[:LONGEST],
-        colour=values.get("colour", "")[:LONGEST],
+        color=values.get("color", "")[:LONGEST],
         x_scale=_scale("x-scale", values, problems),
         y_scale=_scale("y-scale", values, problems),
         region=_region(values.get("region", ""), problems),

@@ -31,8 +31,8 @@ def to_transformer_lens(network: Network) -> Any:
 
     The hook for the attention rate stays through `reset_hooks()` but is not part of the state dict.
 
-    >>> from algophase import RunSettings, initialise
-    >>> model = to_transformer_lens(initialise(RunSettings()))  # doctest: +SKIP
+    >>> from algophase import RunSettings, initialize
+    >>> model = to_transformer_lens(initialize(RunSettings()))  # doctest: +SKIP
     >>> model.cfg.d_model  # doctest: +SKIP
     128
     """

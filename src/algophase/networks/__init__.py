@@ -38,7 +38,7 @@ __all__ = [
     "Transformer",
     "add_architecture",
     "build",
-    "initialise",
+    "initialize",
     "template",
 ]
 
@@ -98,16 +98,16 @@ def template(task: TaskSettings, settings: NetworkSettings) -> Network:
         return build(task, settings)
 
 
-def initialise(run: RunSettings) -> Network:
+def initialize(run: RunSettings) -> Network:
     """The network a run starts from, drawn from its seed alone.
 
-    >>> network = initialise(RunSettings(network=TransformerSettings(width=32), seed=3))
+    >>> network = initialize(RunSettings(network=TransformerSettings(width=32), seed=3))
     >>> network.id == network.run.run_id
     True
     """
     if not isinstance(run, RunSettings):
         raise InputError(f"the run is {shown(run)}; it must be RunSettings")
     network = build(run.task, run.network)
-    network.initialise(run.seed)
+    network.initialize(run.seed)
     network.id, network.run = run.run_id, run
     return network

@@ -140,7 +140,7 @@ class Network(nn.Module):
         return False
 
     @property
-    def normalises(self) -> bool:
+    def normalizes(self) -> bool:
         """Whether it has layer norm or the like, which rescales what is left of an embedding
         when a part is taken out.
         """
@@ -291,7 +291,7 @@ class Network(nn.Module):
                 )
 
     @torch.no_grad()
-    def initialise(self, seed: int) -> None:
+    def initialize(self, seed: int) -> None:
         """Draw every parameter from its own stream of `seed`, on the CPU."""
         rules = self.initial_values()
         for name, parameter in self.named_parameters():

@@ -1,5 +1,5 @@
 """A network of another operation in the order in which its numbers add: then it is a network that
-adds, and is analysed as one.
+adds, and is analyzed as one.
 
 Multiplication modulo a prime adds exponents, so its numbers are put in the order of their discrete
 logarithms. Subtraction adds -b: the second operand's table is read backwards.
@@ -22,7 +22,7 @@ class Ordered(Network):
     """Any network, its numbers in another order. Its gradients are autograd's."""
 
     def __init__(self, network: Network, first: Tensor, second: Tensor, outputs: Tensor) -> None:
-        super().__init__(replace(network.task, operation="add", relabelling=()), network.settings)
+        super().__init__(replace(network.task, operation="add", relabeling=()), network.settings)
         self.inner, self.concurrent = network, network.concurrent
         for name, order in (("first", first), ("second", second), ("outputs", outputs)):
             self.register_buffer(name, order)
@@ -88,7 +88,7 @@ def ordered(network: Network) -> Network:
 def _permuted(network: Network, operands: Tensor, outputs: Tensor, label_axis: int) -> Network:
     """A copy with the rows of its embeddings and the labels of its unembedding in these orders."""
     adding, p = copy.deepcopy(network), network.task.modulus
-    adding.task = replace(network.task, operation="add", relabelling=())
+    adding.task = replace(network.task, operation="add", relabeling=())
     adding.run = None  # whose task is the other one
     rows = operands
     if network.task.separate_vocabularies:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
-from algophase.networks import Network, build, initialise, template
+from algophase.networks import Network, build, initialize, template
 
 
 def exact_size(size: int) -> int:
@@ -63,7 +63,7 @@ def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[
     padded network).
     """
     check_stackable(runs)
-    return stack([dict(initialise(run).named_parameters()) for run in runs], runs[0].task, padded)
+    return stack([dict(initialize(run).named_parameters()) for run in runs], runs[0].task, padded)
 
 
 def stack(

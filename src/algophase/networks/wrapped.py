@@ -1,4 +1,4 @@
-"""`wrap`: any PyTorch module, or a plain function of (a, b), as a network to analyse."""
+"""`wrap`: any PyTorch module, or a plain function of (a, b), as a network to analyze."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -130,7 +130,7 @@ def wrap(
     outputs: int | None = None,
     operation: str = "add",
 ) -> Network:
-    """Any PyTorch module that adds modulo `modulus` as a network to analyse. Its own weights and
+    """Any PyTorch module that adds modulo `modulus` as a network to analyze. Its own weights and
     mode are left alone.
 
     embedding: the name of what turns the operands into vectors: a module (`"embed"`), a bare

@@ -6,13 +6,13 @@ HTML with an SVG drawn here: an analysis needs no plotting library to be looked 
 
 from collections.abc import Sequence
 
-from algophase.core.palette import FORMS, GREY, kind_of
+from algophase.core.palette import FORMS, GRAY, kind_of
 from algophase.pages.network_text import INSTANCE_HEAD, NetworkText, instance_rows
 from algophase.pages.table import Table
 from algophase.pages.text import escaped
 from algophase.pictures.program import Profile
 
-COLORED = ("Clock", "Pizza", "hybrid", "short cycle")  # verdicts and forms; the others are grey
+COLORED = ("Clock", "Pizza", "hybrid", "short cycle")  # verdicts and forms; the others are gray
 MOST = 6  # instances drawn
 WIDTH, HEIGHT, EDGE = 150, 70, 6  # of one picture, in pixels
 BESIDE = f"display: inline-block; vertical-align: top; width: {WIDTH}px; margin: 0 14px 6px 0"
@@ -45,7 +45,7 @@ def card(network: NetworkText) -> str:
 def _color(form: str) -> str:
     kind = kind_of(form)
     if kind not in COLORED:
-        return GREY
+        return GRAY
     color, _ = FORMS[kind]
     return color
 

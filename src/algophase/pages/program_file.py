@@ -21,7 +21,7 @@ HEAD = '''"""Addition modulo {p}, as network {id} computes it, distilled by algo
 
 with w = 2 pi k / {p}, d = a - b, s = a + b, r = a + b - c. Certificate, over all {pairs} pairs:
 
-    share of the network's logits (squared norm, centred over c)  {share:.6f}
+    share of the network's logits (squared norm, centered over c)  {share:.6f}
     largest error of a logit, where their size is {norm:.4g}{pad}{error:.4g}
     pairs answered as the network does                            {agreeing} of {pairs}
     accuracy                                                      {accuracy}

@@ -167,7 +167,7 @@ def _even_round(points: Tensor, frequency: int) -> tuple[Tensor, float]:
     return weights[best] * rounds[best], weights[best].abs().item()
 
 
-def _draw_labelled(axes: "Axes", points: Tensor, frequency: int, color: str) -> None:
+def _draw_labeled(axes: "Axes", points: Tensor, frequency: int, color: str) -> None:
     """Points with their tokens in two rings outside, evenly spaced so that none overlap, and a
     line from each to its point.
     """
@@ -176,7 +176,7 @@ def _draw_labelled(axes: "Axes", points: Tensor, frequency: int, color: str) -> 
     for index, token in enumerate(circle_order(len(points), frequency).tolist()):
         ring = (
             1.64 if index == 0 and len(points) % 2 else (1.2, 1.42)[index % 2]
-        )  # at odd p two neighbours would share one
+        )  # at odd p two neighbors would share one
         where = torch.view_as_real(wave[token] / radius * reach * ring).tolist()
         axes.plot(
             *zip(points[token].tolist(), where, strict=True), color="0.8", linewidth=0.4, zorder=0
@@ -208,7 +208,7 @@ def _draw_matching(
         for column, pair in enumerate(pairs):
             circle = pair[row]
             axes = panels[row, column]
-            _draw_labelled(
+            _draw_labeled(
                 axes,
                 points_in_plane(side, circle)[0],
                 circle.frequency,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROLES = ("Pizza", "mixed", "Clock", "accompanying", "unclear")
-ROLE_COLOURS = dict(zip(ROLES, (COLORS[1], COLORS[2], COLORS[0], COLORS[3], "0.85"), strict=True))
+ROLE_COLORS = dict(zip(ROLES, (COLORS[1], COLORS[2], COLORS[0], COLORS[3], "0.85"), strict=True))
 MOST_CIRCLES = 6
 FEW_LABELS = 12  # tokens named in a small circle
 
@@ -105,16 +105,16 @@ def draw_state(specimen: Specimen) -> "Figure":
     return figure
 
 
-def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **style: Any) -> None:
+def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, color: str, **style: Any) -> None:
     """Median and quartiles over the runs, with the runs themselves behind."""
     for _, run in table.groupby("run_id"):
-        axes.plot(run["epoch"], run[column], color=colour, alpha=0.12, linewidth=0.5, zorder=1)
+        axes.plot(run["epoch"], run[column], color=color, alpha=0.12, linewidth=0.5, zorder=1)
     by_epoch = quartiles(table, column)
     axes.fill_between(
         by_epoch.index,
         by_epoch["low"],
         by_epoch["high"],
-        color=colour,
+        color=color,
         alpha=0.25,
         linewidth=0,
         zorder=2,
@@ -122,7 +122,7 @@ def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **
     axes.plot(
         by_epoch.index,
         by_epoch["middle"],
-        color=colour,
+        color=color,
         marker="o",
         markersize=3,
         zorder=3,
@@ -159,7 +159,7 @@ def draw_population(table: "pandas.DataFrame") -> "Figure":
         epochs,
         *present.values(),
         labels=present.keys(),
-        colors=[ROLE_COLOURS[role] for role in present],
+        colors=[ROLE_COLORS[role] for role in present],
     )
     accuracy = quartiles(table, "validation_accuracy")["middle"]
     what.plot(
@@ -183,11 +183,11 @@ def draw_population(table: "pandas.DataFrame") -> "Figure":
     share.set(
         ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form"
     )
-    for axes, metric, colour in (
+    for axes, metric, color in (
         (symmetricity, SYMMETRICITY, COLORS[0]),
         (irrelevance, IRRELEVANCE, COLORS[2]),
     ):
-        _curve(axes, table, metric, colour)
+        _curve(axes, table, metric, color)
         axes.set(ylim=(0, 1), ylabel=label(metric), title="whole network")
     for axes in (what, share, symmetricity, irrelevance):
         _epoch_axis(axes, epochs)

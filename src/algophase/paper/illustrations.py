@@ -51,28 +51,28 @@ def _face(axes: "Axes", modulus: int, frequency: int = 1, labels: float = 1.17) 
 
 
 def _arrow(
-    axes: "Axes", to: Tensor, colour: str, label: str, shift: tuple[float, float] = (0.0, 0.0)
+    axes: "Axes", to: Tensor, color: str, label: str, shift: tuple[float, float] = (0.0, 0.0)
 ) -> None:
     x, y = to.tolist()
-    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+    style = {"arrowstyle": "-|>", "color": color, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (x, y), (0, 0), arrowprops=style)
     axes.text(
         0.55 * x + shift[0],
         0.55 * y + shift[1],
         label,
-        color=colour,
+        color=color,
         ha="center",
         va="center",
         fontsize=9,
     )
 
 
-def _arc(axes: "Axes", start: float, turn: float, radius: float, colour: str) -> None:
+def _arc(axes: "Axes", start: float, turn: float, radius: float, color: str) -> None:
     """An arrow clockwise from `start` through `turn`, both in whole turns from the top."""
     angle = 2 * math.pi * torch.linspace(start, start + turn, 200)
     x, y = radius * angle.sin(), radius * angle.cos()
-    axes.plot(x[:-6], y[:-6], color=colour, linewidth=1.8)
-    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
+    axes.plot(x[:-6], y[:-6], color=color, linewidth=1.8)
+    style = {"arrowstyle": "-|>", "color": color, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
     tip = (x[-1].item(), y[-1].item())
     tail = (x[-8].item(), y[-8].item())
     axes.annotate("", tip, tail, arrowprops=style)
@@ -80,8 +80,8 @@ def _arc(axes: "Axes", start: float, turn: float, radius: float, colour: str) ->
 
 def _scores(axes: "Axes", logits: Tensor, formula: str) -> None:
     best = int(logits.argmax())
-    colours = [ANSWER if label == best else "0.65" for label in range(len(logits))]
-    axes.bar(range(len(logits)), logits.tolist(), color=colours)
+    colors = [ANSWER if label == best else "0.65" for label in range(len(logits))]
+    axes.bar(range(len(logits)), logits.tolist(), color=colors)
     axes.axhline(0, color="0.3", linewidth=0.8)
     axes.set(ylim=(-1.1, 1.1), xlabel="c", ylabel="$Q_{abc}$")
     axes.set_xticks(range(0, len(logits), 2))
@@ -95,12 +95,12 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
     import matplotlib
     from matplotlib.patches import Wedge
 
-    colours = matplotlib.colormaps[SLICES]
+    colors = matplotlib.colormaps[SLICES]
     half = 360 / modulus / 4
     for label in range(modulus):
         for side in (0, 180):
             middle = 90 - (180 * label / modulus + side)
-            face = colours((label + 0.5) / modulus)
+            face = colors((label + 0.5) / modulus)
             wedge = Wedge(
                 (0, 0),
                 1,
@@ -168,12 +168,12 @@ def _draw_midpoints(axes: "Axes", points: Tensor, a: int, b: int) -> None:
         same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4
     )
     x, y = ((points[a] + points[b]) / 2).tolist()
-    for (across, up), colour in (
+    for (across, up), color in (
         (points[a].tolist(), FIRST),
         (points[b].tolist(), SECOND),
         ((x, y), ANSWER),
     ):
-        axes.scatter(across, up, s=36, color=colour, zorder=5 if colour == ANSWER else 4)
+        axes.scatter(across, up, s=36, color=color, zorder=5 if color == ANSWER else 4)
     style = {"arrowstyle": "-", "color": ANSWER, "linewidth": 0.8}
     angle = math.atan2(y, x) - math.pi / p  # half a step on, between two numbers
     outside = (1.32 * math.cos(angle), 1.32 * math.sin(angle))
@@ -196,7 +196,7 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
     """
     figure = new_figure(7.2, 2.7)
     first, second, curves = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
-    for axes, frequency, colour, title in (
+    for axes, frequency, color, title in (
         (
             first,
             1,
@@ -207,18 +207,18 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
     ):
         points = _face(axes, modulus, frequency)
         axes.plot(
-            *zip(points[a].tolist(), points[b].tolist(), strict=True), color=colour, linewidth=1.2
+            *zip(points[a].tolist(), points[b].tolist(), strict=True), color=color, linewidth=1.2
         )
-        axes.scatter(points[[a, b], 0], points[[a, b], 1], s=30, color=colour, zorder=4)
+        axes.scatter(points[[a, b], 0], points[[a, b], 1], s=30, color=color, zorder=4)
         middle = (points[a] + points[b]) / 2
         axes.plot(
-            *zip((0, 0), middle.tolist(), strict=True), color=colour, linestyle=":", linewidth=1.5
+            *zip((0, 0), middle.tolist(), strict=True), color=color, linestyle=":", linewidth=1.5
         )
         axes.scatter(
             *middle.tolist(),
             s=42,
             marker="X",
-            color=colour,
+            color=color,
             edgecolor="white",
             linewidth=0.6,
             zorder=5,
@@ -227,18 +227,18 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
         axes.set_ylim(-2.2, 1.35)
     fine = torch.arange(20 * modulus + 1)  # twentieths of a step
     whole = torch.arange(modulus + 1)
-    for by_distance, colour, style, label in (
+    for by_distance, color, style, label in (
         (pizza_by_distance, FIRST, "-", "Pizza: $|\\cos w(a-b)/2|$"),
         (accompanying_by_distance, ANSWER, "--", "accompanying: $-\\cos w(a-b)$"),
     ):
         curves.plot(
             fine / 20,
             by_distance(fine, 20 * modulus, 1),
-            color=colour,
+            color=color,
             linestyle=style,
             label=label,
         )
-        curves.scatter(whole, by_distance(whole, modulus, 1), s=10, color=colour)
+        curves.scatter(whole, by_distance(whole, modulus, 1), s=10, color=color)
     curves.plot(
         [cyclic_group(modulus).difference(a, b)] * 2,
         [-1.1, 1.05],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.core.palette import COLORS, GREY, MARKERS, VERDICTS
+from algophase.core.palette import COLORS, GRAY, MARKERS, VERDICTS
 from algophase.paper.populations import (
     INSIDE,
     LOW,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 WIDTH = 6.6
 RASTER_FROM = 1000  # points: more of them would make a vector file huge
 LINE = COLORS[5]
-# How a kind of run is drawn: colour, marker; later kinds lie above earlier ones.
+# How a kind of run is drawn: color, marker; later kinds lie above earlier ones.
 KINDS = {
     "runs": (COLORS[0], MARKERS[0]),
-    "not circular": (GREY, MARKERS[0]),
+    "not circular": (GRAY, MARKERS[0]),
     "circular": (COLORS[0], MARKERS[0]),
     **{verdict: VERDICTS[verdict] for verdict in ("Pizza", "hybrid", "Clock")},
 }
@@ -59,8 +59,8 @@ def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | Non
     """
     total = sum(map(len, kinds.values()))
     for order, (kind, runs) in enumerate(kinds.items()):
-        colour, marker = KINDS[kind]
-        drawn = {"color": colour, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
+        color, marker = KINDS[kind]
+        drawn = {"color": color, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
         points = _scatter(axes, runs["_rate"], runs[measure], _size(total), **drawn)
         points.set_rasterized(total > RASTER_FROM)
     rate = found.boundary.rate if found is not None and found.boundary.within else None
@@ -96,20 +96,20 @@ def rates_figure(
     return figure
 
 
-def _mark(label: str, colour: str, marker: str = "o", alpha: float = 1.0) -> Any:
+def _mark(label: str, color: str, marker: str = "o", alpha: float = 1.0) -> Any:
     """A point in a legend."""
     from matplotlib.lines import Line2D
 
     return Line2D(
-        [], [], color=colour, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label
+        [], [], color=color, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label
     )
 
 
-def _stroke(label: str, colour: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
+def _stroke(label: str, color: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
     """A line in a legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=colour, linewidth=width, linestyle=style, label=label)
+    return Line2D([], [], color=color, linewidth=width, linestyle=style, label=label)
 
 
 def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
@@ -132,7 +132,7 @@ def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
 def plane_panels(
     row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary], figure: "Figure"
 ) -> None:
-    """Runs over attention rate and width, coloured by each metric, with the line where its phase
+    """Runs over attention rate and width, colored by each metric, with the line where its phase
     ends.
     """
     widths = numpy.empty(0)
@@ -174,7 +174,7 @@ def unfiltered_figure(
     for axes, measure in zip(grid[0], MEASURES, strict=True):
         rate_panel(axes, kinds, measure, found[measure])
     plane_panels(list(grid[1]), wide, lines_by_width(wide), figure)
-    grid[0, 0].set_title("width 128 (blue: circular, grey: not)", loc="left")
+    grid[0, 0].set_title("width 128 (blue: circular, gray: not)", loc="left")
     grid[1, 0].set_title(wide_name, loc="left")
     return figure
 

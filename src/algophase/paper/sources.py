@@ -104,7 +104,7 @@ class Sources:
     """released: a directory of the authors' files; own: directories of the user's sweeps, which go
     before the gallery's.
 
-    Networks and tables are read once, and a network is analysed once for all items made from it.
+    Networks and tables are read once, and a network is analyzed once for all items made from it.
     """
 
     def __init__(

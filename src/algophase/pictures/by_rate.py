@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.core.palette import GREY, VERDICTS
+from algophase.core.palette import GRAY, VERDICTS
 from algophase.pictures.style import house_style, new_figure
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def draw_by_rate(picture: RatePicture) -> "Figure":
             for kind in picture.kinds:
                 of_kind = picture.verdicts == kind
                 count = int(of_kind.sum())
-                color, marker = VERDICTS.get(kind, (GREY, "."))
+                color, marker = VERDICTS.get(kind, (GRAY, "."))
                 axes.scatter(
                     picture.rates[of_kind],
                     metric.values[of_kind],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.core.palette import COLORS, FORMS, GREY
+from algophase.core.palette import COLORS, FORMS, GRAY
 from algophase.pictures.style import house_style, new_figure, set_title
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ class ProgramPicture:
             color, _ = FORMS[kind]
             instances.append(Part(f"{name}: {form}", color, share))
         remainder = "no instance" if self.remainder >= 0 else "instances overlap"
-        instances.append(Part(remainder, GREY, self.remainder))
+        instances.append(Part(remainder, GRAY, self.remainder))
         classes = [
             Part("key frequencies", KEY_FREQUENCIES, self.key_frequencies),
             Part("other frequencies", OTHER_FREQUENCIES, self.other_frequencies),
             Part("read-out", COLORS[3], self.readout),
             Part("offsets", COLORS[6], self.offsets),
-            Part("rest", GREY, self.rest),
+            Part("rest", GRAY, self.rest),
         ]
         return {"instances": instances, "program": classes}
 

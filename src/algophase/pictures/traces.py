@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.core.palette import COLORS, GREY
+from algophase.core.palette import COLORS, GRAY
 from algophase.pictures.style import house_style, new_figure
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class TracePicture:
 
 
 def draw_traces(pictures: Sequence[TracePicture]) -> "Figure":
-    """One panel per network: every chain in means over a few steps, with the burn-in in grey."""
+    """One panel per network: every chain in means over a few steps, with the burn-in in gray."""
     with house_style():
         figure = new_figure(WIDTH * max(1, len(pictures)), HEIGHT)
         panels = figure.subplots(1, len(pictures), squeeze=False, sharey=True)[0]
@@ -42,7 +42,7 @@ def draw_traces(pictures: Sequence[TracePicture]) -> "Figure":
             steps, means = _means(picture.rise)
             for chain, color in zip(means, cycle(COLORS), strict=False):
                 axes.plot(steps, chain, linewidth=0.9, color=color)
-            axes.axvspan(0, picture.burn_in, color=GREY, alpha=0.15, linewidth=0)
+            axes.axvspan(0, picture.burn_in, color=GRAY, alpha=0.15, linewidth=0)
             axes.axhline(picture.value, color="0.3", linewidth=0.8, linestyle=":")
             low, high = picture.interval
             title = f"{picture.id}: {picture.value:.1f} [{low:.1f}, {high:.1f}]"

@@ -92,13 +92,13 @@ def _stacked(
         of_verdict = values[verdicts == verdict]
         counts = [int((of_verdict == value).sum()) for value in present]
         shares = [Share(count, total) for count, total in zip(counts, totals, strict=True)]
-        colour, _ = look(verdict)
+        color, _ = look(verdict)
         bars = graph_objects().Bar(
             x=positions,
             customdata=list(names),
             y=[share.value for share in shares],
             name=inert_text(verdict),
-            marker={"color": colour, "line": {"width": 0}},
+            marker={"color": color, "line": {"width": 0}},
             text=[str(share) for share in shares],
             textposition="none",
             hovertemplate=f"{axis} %{{customdata}}: {inert_text(verdict)} %{{text}}<extra></extra>",

@@ -106,8 +106,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
                 above.set_title(group.label, loc="left")
     _shares(figure.add_subplot(grid[rows, :]), shares)
     handles = [
-        figure.axes[0].scatter([], [], color=colour, marker=marker, s=16)
-        for colour, marker in SIDES
+        figure.axes[0].scatter([], [], color=color, marker=marker, s=16) for color, marker in SIDES
     ]
     names = [f"{side.name} ({len(side):,} runs)" for side in comparison.sides]
     figure.legend(
@@ -152,7 +151,7 @@ def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | Non
     band.
     """
     for side in (1, 0):
-        colour, marker = SIDES[side]
+        color, marker = SIDES[side]
         points = _points(group, side, measure)
         if points is not None:
             size = float(numpy.clip(2500 / max(len(points), 1), 4, 14))
@@ -160,7 +159,7 @@ def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | Non
                 points["_rate"],
                 points[measure],
                 s=size,
-                color=colour,
+                color=color,
                 marker=marker,
                 alpha=0.55,
                 linewidths=0,
@@ -175,7 +174,7 @@ def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | Non
         ):
             axes.axvline(
                 boundary.rate.value,
-                color=colour,
+                color=color,
                 linewidth=1,
                 linestyle=("-", "--")[side],
                 zorder=1,
@@ -184,7 +183,7 @@ def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | Non
             if (
                 interval is not None and interval[1] - interval[0] < 1
             ):  # a wider one says that there is no boundary
-                axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
+                axes.axvspan(*interval, color=color, alpha=0.18, linewidth=0, zorder=0)
     axes.axhline(line(measure).value, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axes.set(
         xlabel="attention rate", ylabel=label(measure).replace(" (", "\n("), xlim=(-0.02, 1.02)
@@ -196,25 +195,25 @@ def _plane(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow) -> 
     (figure 7, bottom).
     """
     for side in (1, 0):
-        colour, marker = SIDES[side]
+        color, marker = SIDES[side]
         points = _points(group, side, measure)
         if points is None or points.empty:
             continue
         in_phase = inside_phase(points, measure)
-        for part, face in ((points[in_phase], colour), (points[~in_phase], "none")):
+        for part, face in ((points[in_phase], color), (points[~in_phase], "none")):
             axes.scatter(
                 part["_rate"],
                 part["width"],
                 s=9,
                 marker=marker,
                 facecolor=face,
-                edgecolor=colour,
+                edgecolor=color,
                 linewidths=0.6,
             )
         boundary = row.sides[side]
         along = None if boundary is None else boundary_rates(boundary, points["width"])
         if along is not None:
-            axes.plot(*along, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
+            axes.plot(*along, color=color, linewidth=1.4, linestyle=("-", "--")[side])
     axes.set_yscale("log", base=2)
     axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
     axes.set_title("filled: " + _short_phase(measure).replace("\n", " "))
@@ -226,7 +225,7 @@ def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | No
     curve with its bootstrap band.
     """
     for side in (1, 0):
-        colour = SIDES[side][0]
+        color = SIDES[side][0]
         points = _points(group, side, measure)
         if points is None:
             continue
@@ -239,12 +238,12 @@ def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | No
             axes.plot(
                 curve.rates,
                 curve.probability,
-                color=colour,
+                color=color,
                 linewidth=1.2,
                 linestyle=("-", "--")[side],
             )
             axes.fill_between(
-                curve.rates, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0
+                curve.rates, curve.low, curve.high, color=color, alpha=0.18, linewidth=0
             )
     axes.set(
         xlabel="attention rate",
@@ -257,12 +256,12 @@ def _phase(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | No
 def _whiskers(
     axes: "Axes", positions: list[float], shares: list[Share], side: int, *, vertical: bool
 ) -> None:
-    colour, marker = SIDES[side]
+    color, marker = SIDES[side]
     if not shares:
         return
     middle = numpy.array([share.value for share in shares])
     reach = numpy.abs(numpy.array([share.interval for share in shares]).T - middle)
-    style = {"color": colour, "fmt": marker, "markersize": 3.5, "linewidth": 1.0}
+    style = {"color": color, "fmt": marker, "markersize": 3.5, "linewidth": 1.0}
     if vertical:
         axes.errorbar(positions, middle, yerr=reach, **style)  # type: ignore[arg-type]
     else:

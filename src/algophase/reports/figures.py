@@ -97,13 +97,13 @@ def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figur
 
 
 def heatmap(
-    axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None
+    axes: "Axes", matrix: Tensor, colors: str = HEATMAP, limit: float | None = None
 ) -> "AxesImage":
     low = None if limit is None else -limit
     values = matrix.numpy()
     return axes.imshow(
         values,
-        cmap=colours,
+        cmap=colors,
         vmin=low,
         vmax=limit,
         origin="lower",
@@ -126,12 +126,12 @@ def draw_correct_logits(specimen: Specimen) -> "Figure":
 
 
 def logit_cells(matrix: Tensor) -> tuple[Tensor, tuple[float, float] | None]:
-    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colours
+    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colors
     where they must be set.
 
     At even p every second cell of a row holds no pair; the others are drawn twice as wide instead
-    of a chequered picture: (p, p / 2). Colours do not magnify rounding: a matrix that is constant
-    to nine digits is drawn in one colour.
+    of a chequered picture: (p, p / 2). Colors do not magnify rounding: a matrix that is constant
+    to nine digits is drawn in one color.
     """
     p = len(matrix)
     values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
@@ -205,7 +205,7 @@ def _circle_title(circle: Circle) -> str:
 
 
 def draw_circles(specimen: Specimen) -> "Figure":
-    """The embedding in the plane of each circle, points labelled with their tokens (every second
+    """The embedding in the plane of each circle, points labeled with their tokens (every second
     one and so on if many).
     """
     separate = len(specimen.components.coordinates) > 1
@@ -237,7 +237,7 @@ def draw_plane(
     names: tuple[str, str],
     most_labels: int = MOST_LABELS,
 ) -> None:
-    """Tokens at their points (tables, p, 2), one colour per operand table."""
+    """Tokens at their points (tables, p, 2), one color per operand table."""
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the
         # second just outside.
@@ -262,18 +262,18 @@ def draw_tokens(
     axes: "Axes",
     points: Tensor,
     frequency: int,
-    colour: str = COLORS[0],
+    color: str = COLORS[0],
     shift: float = 1.0,
     most_labels: int = MOST_LABELS,
 ) -> None:
-    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the
+    """Tokens at their points (p, 2) on a circle, labeled; shift: the labels' distance from the
     middle, as a multiple.
 
     Neighbors' labels stand on two rings. Where points lie so close that two labels would still
     overlap, one is left out.
     """
     p = len(points)
-    axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
+    axes.scatter(points[:, 0], points[:, 1], s=5, color=color, alpha=0.5, linewidths=0)
     # A label's size, as a share of the picture: one of two digits is about a fifth wider than high.
     height = LABEL_HEIGHT * MOST_LABELS / most_labels * 2 * points.abs().max().item()
     taken = list[tuple[float, float]]()
@@ -290,7 +290,7 @@ def draw_tokens(
             fontsize=6 if shift >= 1 else 5.5,
             ha="center",
             va="center",
-            color=colour,
+            color=color,
         )
     axes.set_aspect("equal", adjustable="datalim")
     axes.update_datalim(
@@ -325,11 +325,11 @@ def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
     reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
     axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
     for index, (x, y) in enumerate(zip(first, second, strict=True)):
-        colour = COLORS[index]
+        color = COLORS[index]
         marker = MARKERS[index]
         label = f"component {index + 1}"
         axes.scatter(
-            x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5
+            x, y, s=34, c=color, marker=marker, label=label, edgecolors="white", linewidths=0.5
         )
     axes.set(
         xlim=(-reach, reach),
@@ -377,7 +377,7 @@ def attention_rate(network: Network) -> float:
 
 
 def attention_ends(network: Network) -> tuple[float, float]:
-    """The ends of an attention picture's colours. Constant attention is 1 everywhere: it is
+    """The ends of an attention picture's colors. Constant attention is 1 everywhere: it is
     shown on a whole scale.
     """
     rate = attention_rate(network)

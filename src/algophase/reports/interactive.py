@@ -28,7 +28,7 @@ from algophase.reports.figures import (
     logit_cells,
     order_frequency,
 )
-from algophase.reports.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
+from algophase.reports.plotly_style import HEATMAP, Panel, color_bar, graph_objects, new_figure
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -58,7 +58,7 @@ def circle_name(item: CircleEvidence) -> str:
 
 
 def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
-    """The tokens in the plane of a circle; each says its number on hover. Neighbours on the
+    """The tokens in the plane of a circle; each says its number on hover. Neighbors on the
     circle are joined.
     """
     go = graph_objects()
@@ -171,7 +171,7 @@ def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
         zmin=low,
         zmax=high,
         colorscale=HEATMAP,
-        colorbar=colour_bar("logit"),
+        colorbar=color_bar("logit"),
         hovertemplate=f"{pair}<br>correct logit %{{z:.4g}}<extra></extra>",
     )
     figure.add_trace(heatmap)
@@ -236,7 +236,7 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
 
 
 def _spacing(order: Sequence[int]) -> str:
-    """The step between neighbours, where there is one: the inverse of the frequency mod p."""
+    """The step between neighbors, where there is one: the inverse of the frequency mod p."""
     step = order[1]
     is_even = list(order) == steps_around(len(order), step).tolist()
     return f"; steps of {step}" if step > 1 and is_even else ""
@@ -259,7 +259,7 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
             zmin=low,
             zmax=high,
             colorscale=HEATMAP,
-            colorbar=colour_bar("weight"),
+            colorbar=color_bar("weight"),
             hovertemplate=f"a = %{{y}}, b = %{{x}}<br>{weight} %{{z:.4f}}<extra></extra>",
         )
         figure.add_trace(heatmap)
@@ -299,9 +299,9 @@ def _is_recorded(history: Mapping[str, Sequence[Any]], column: str) -> bool:
 
 
 def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, hover: str) -> Any:
-    """One of two curves: the first solid, the second dashed and of another colour."""
-    colour, dash = ((COLORS[0], "solid"), (COLORS[5], "dash"))[index]
-    line = {"color": colour, "dash": dash, "width": 2}
+    """One of two curves: the first solid, the second dashed and of another color."""
+    color, dash = ((COLORS[0], "solid"), (COLORS[5], "dash"))[index]
+    line = {"color": color, "dash": dash, "width": 2}
     return graph_objects().Scatter(
         x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>"
     )

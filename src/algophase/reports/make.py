@@ -19,7 +19,7 @@ from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep
 from algophase.storage import find_networks, load
 from algophase.storage.analyses import (
-    Analysed,
+    Analyzed,
     Unusable,
     analyze_sources,
     distinct,
@@ -75,7 +75,7 @@ def report(
     released: the authors' released table, which sweeps are compared with.
     title: the page's title; by default its contents.
     min_accuracy: accuracy from which a network counts as having learned.
-    starting: called before a network is analysed with its file, its number from 1, and how many
+    starting: called before a network is analyzed with its file, its number from 1, and how many
         there are.
     format, activation, attention_rate, modulus, state: of network files that do not say so
         themselves (`load`).
@@ -117,8 +117,8 @@ def report(
         )
 
     sources: list[Source] = [*networks, *files]
-    analysed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
-    examined, unusable = _examine(list(analysed))
+    analyzed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
+    examined, unusable = _examine(list(analyzed))
     problems += [*unfound, *unusable]
     for problem in problems:
         log.error("%s", problem)
@@ -171,21 +171,21 @@ Source = Path | Network
 
 
 def _examine(
-    outcomes: Sequence[Analysed[Source] | Unusable[Source]],
+    outcomes: Sequence[Analyzed[Source] | Unusable[Source]],
 ) -> tuple[list[Specimen], list[InputError]]:
     """The networks with their analyses and training curves, and why others have none."""
-    analysed = [outcome for outcome in outcomes if isinstance(outcome, Analysed)]
+    analyzed = [outcome for outcome in outcomes if isinstance(outcome, Analyzed)]
     problems = [outcome.problem for outcome in outcomes if isinstance(outcome, Unusable)]
     ids = list[str]()
     files = list[Path]()
-    for item in analysed:
+    for item in analyzed:
         ids.append(item.analysis.id)
         files.append(item.source if isinstance(item.source, Path) else Path(item.analysis.id))
-    named = zip(analysed, names(ids, files), strict=True)
+    named = zip(analyzed, names(ids, files), strict=True)
     return [_with_history(item, name) for item, name in named], problems
 
 
-def _with_history(item: Analysed[Source], name: str) -> Specimen:
+def _with_history(item: Analyzed[Source], name: str) -> Specimen:
     history = None
     notes = list[str]()
     try:

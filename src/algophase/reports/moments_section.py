@@ -70,14 +70,14 @@ def _epoch_axis(figure: "Figure") -> None:
 def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "Figure":
     shares = (
         moments[column]
-        .fillna("not analysed")
+        .fillna("not analyzed")
         .groupby(moments["epoch"])
         .value_counts(normalize=True)
         .unstack(fill_value=0)
     )
     figure = new_figure(x="epoch", y="share of runs", height=380)
     for verdict in in_order(shares.columns):
-        colour, _ = look(verdict)
+        color, _ = look(verdict)
         figure.add_trace(
             graph_objects().Scatter(
                 x=shares.index.to_numpy(),
@@ -85,8 +85,8 @@ def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "
                 name=inert_text(verdict),
                 mode="lines",
                 stackgroup="all",
-                line={"width": 0.5, "color": colour},
-                fillcolor=colour,
+                line={"width": 0.5, "color": color},
+                fillcolor=color,
                 hovertemplate=f"{inert_text(verdict)}: %{{y:.1%}} at epoch %{{x:,}}<extra></extra>",
             )
         )

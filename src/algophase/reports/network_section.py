@@ -403,12 +403,12 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
 
 
 def key(placed: Sequence[MetricStanding]) -> str:
-    """The verdicts' colours, once for all histograms."""
+    """The verdicts' colors, once for all histograms."""
     names = in_order(placed[0].values["_verdict"]) if placed else []
     entries = []
     for name in names:
-        colour, _ = look(name)
-        entries.append(f'<span style="--own:{colour}">{text(name)}</span>')
+        color, _ = look(name)
+        entries.append(f'<span style="--own:{color}">{text(name)}</span>')
     return f'<p class="key">{" ".join(entries)}</p>'
 
 

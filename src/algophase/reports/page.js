@@ -1,4 +1,4 @@
-// Draws each picture when it comes near the screen, in the colours of the page, and lets go of WebGL pictures far from it:
+// Draws each picture when it comes near the screen, in the colors of the page, and lets go of WebGL pictures far from it:
 // a browser gives a page only a few WebGL contexts.
 "use strict";
 (() => {

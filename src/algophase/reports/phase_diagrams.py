@@ -15,7 +15,7 @@ import numpy
 from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
-from algophase.reports.plotly_style import GREY, graph_objects, inert_text, look, new_figure
+from algophase.reports.plotly_style import GRAY, graph_objects, inert_text, look, new_figure
 from algophase.runs.boundary import Boundary, Curve
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_DRAWN_AS_SHAPES = 1000  # more points are drawn by the graphics card
 BINS = 40
 # Where the paper draws the line between the phases
-PAPER_LINE = {"color": GREY, "dash": "dot", "width": 1.5}
+PAPER_LINE = {"color": GRAY, "dash": "dot", "width": 1.5}
 BOUNDARY_LINES = ((COLORS[3], "solid"), (COLORS[5], "dash"), (COLORS[4], "dot"))
 # Ours and theirs, as in the printed comparison.
 SIDES = ((COLORS[0], "circle", "solid"), (COLORS[5], "square", "dash"))
@@ -62,9 +62,9 @@ def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: 
     verdicts.sort(key=lambda name: (name != "non-circular", -counts[name]))
     for verdict in verdicts:
         members = runs[runs["_verdict"] == verdict]
-        colour, symbol = look(verdict)
+        color, symbol = look(verdict)
         marker = {
-            "color": colour,
+            "color": color,
             "symbol": symbol,
             "size": _size(len(runs)),
             "opacity": 0.35 if verdict == "non-circular" else 0.75,
@@ -98,7 +98,7 @@ def _run_names(runs: "pandas.DataFrame") -> list[str]:
 def rate_by_metric(
     population: Runs, metric: str, boundary: Boundary | None = None, marks: Sequence[Mark] = ()
 ) -> "Figure":
-    """A metric of accurate runs against the attention rate, coloured by verdict, with the
+    """A metric of accurate runs against the attention rate, colored by verdict, with the
     paper's line and the transition.
     """
     runs = population.accurate.frame
@@ -108,11 +108,11 @@ def rate_by_metric(
     if quantity(metric).line is not None:
         figure.add_hline(y=line(metric).value, line=PAPER_LINE)
     if boundary is not None and boundary.rate is not None and boundary.within:
-        figure.add_vline(x=boundary.rate.value, line={"color": GREY, "width": 2})
+        figure.add_vline(x=boundary.rate.value, line={"color": GRAY, "width": 2})
         if boundary.rate.interval is not None:
             low, high = boundary.rate.interval
             ends = {"x0": max(0, low), "x1": min(1, high)}
-            figure.add_vrect(**ends, fillcolor=GREY, opacity=0.2, line_width=0)
+            figure.add_vrect(**ends, fillcolor=GRAY, opacity=0.2, line_width=0)
     for mark in marks:
         if not math.isnan(mark.rate) and metric in mark.values:
             # Drawn as the runs are: WebGL is painted over shapes, and would hide them.
@@ -129,10 +129,10 @@ def _hover(x: str, y: str) -> str:
 
 def _mark(mark: Mark, metric: str) -> dict[str, Any]:
     """One network's point, larger than those of runs, with its number."""
-    colour, symbol = look(mark.verdict)
+    color, symbol = look(mark.verdict)
     symbol = "hexagon" if symbol == "x" else symbol  # room for the number
     outline = {"color": "black", "width": 1.5}
-    text_colour = "white" if mark.verdict == "Clock" else "black"
+    text_color = "white" if mark.verdict == "Clock" else "black"
     name = f"{mark.number}: {inert_text(mark.name)}, {inert_text(mark.verdict)}"
     return {
         "x": [mark.rate],
@@ -140,8 +140,8 @@ def _mark(mark: Mark, metric: str) -> dict[str, Any]:
         "mode": "markers+text",
         "text": [str(mark.number)],
         "textposition": "middle center",
-        "textfont": {"size": 12, "color": text_colour},
-        "marker": {"color": colour, "symbol": symbol, "size": 22, "line": outline},
+        "textfont": {"size": 12, "color": text_color},
+        "marker": {"color": color, "symbol": symbol, "size": 22, "line": outline},
         "showlegend": False,
         "hovertemplate": f"{name}<br>{_hover('attention rate', label(metric))}<extra></extra>",
     }
@@ -164,7 +164,7 @@ def boundary_rates(boundary: Boundary, widths: Iterable[float]) -> tuple[Floats,
 def rate_by_width(
     population: Runs, boundaries: Mapping[str, Boundary] = MappingProxyType({})
 ) -> "Figure":
-    """Circular accurate runs by rate and width, coloured by verdict, with the transition lines
+    """Circular accurate runs by rate and width, colored by verdict, with the transition lines
     (figure 7, bottom).
 
     boundaries: by metric.
@@ -179,14 +179,14 @@ def rate_by_width(
             continue
         rates, widths = curve
         name = inert_text(quantity(metric).phase)
-        colour, dash = BOUNDARY_LINES[index % len(BOUNDARY_LINES)]
+        color, dash = BOUNDARY_LINES[index % len(BOUNDARY_LINES)]
         where = "rate %{x:.3f} at width %{y:.0f}"
         trace = graph_objects().Scatter(
             x=rates,
             y=widths,
             mode="lines",
             name=name,
-            line={"color": colour, "dash": dash, "width": 2.5},
+            line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"{name}: half of the runs<br>{where}<extra></extra>",
         )
         figure.add_trace(trace)
@@ -196,7 +196,7 @@ def rate_by_width(
 
 
 def metric_plane(population: Runs, x: str, y: str) -> "Figure":
-    """Two metrics of accurate runs against each other, coloured by verdict."""
+    """Two metrics of accurate runs against each other, colored by verdict."""
     runs = population.accurate.frame
     runs = runs[runs[x].notna() & runs[y].notna()]
     figure = new_figure(x=label(x), y=label(y), height=420)
@@ -223,13 +223,13 @@ def histogram(
     kinds = in_order(verdicts)
     for verdict in kinds:
         counts, _ = numpy.histogram(values[verdict_of_run == verdict], bins=edges)
-        colour, _ = look(verdict)
+        color, _ = look(verdict)
         bars = graph_objects().Bar(
             x=middles,
             y=counts,
             width=float(edges[1] - edges[0]),
             name=inert_text(verdict),
-            marker={"color": colour, "line": {"width": 0}},
+            marker={"color": color, "line": {"width": 0}},
             hovertemplate=f"{inert_text(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
         )
         figure.add_trace(bars)
@@ -263,9 +263,9 @@ def shares_figure(shares: Mapping[str, Share]) -> "Figure":
     for name, share in shares.items():
         if not share.total:
             continue
-        colour, symbol = look(name)
+        color, symbol = look(name)
         x, y = [share.value], [inert_text(name)]
-        figure.add_trace(_whiskers(x, y, [share], colour, symbol, inert_text(name), across=True))
+        figure.add_trace(_whiskers(x, y, [share], color, symbol, inert_text(name), across=True))
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
@@ -275,7 +275,7 @@ def _whiskers(
     x: Sequence[Any],
     y: Sequence[Any],
     shares: Sequence[Share],
-    colour: str,
+    color: str,
     symbol: str,
     name: str,
     *,
@@ -287,7 +287,7 @@ def _whiskers(
         "symmetric": False,
         "array": [share.interval[1] - share.value for share in shares],
         "arrayminus": [share.value - share.interval[0] for share in shares],
-        "color": colour,
+        "color": color,
         "thickness": 1.5,
     }
     return graph_objects().Scatter(
@@ -295,7 +295,7 @@ def _whiskers(
         y=list(y),
         mode="markers",
         name=name,
-        marker={"color": colour, "symbol": symbol, "size": 8},
+        marker={"color": color, "symbol": symbol, "size": 8},
         text=[str(share) for share in shares],
         hovertemplate=f"{name}: %{{text}}<extra></extra>",
         **{"error_x" if across else "error_y": reach},
@@ -329,11 +329,11 @@ def transition(
     """
     figure = new_figure(x="attention rate", y="share inside", height=340, showlegend=len(sides) > 1)
     for side, (name, runs, boundary) in enumerate(sides):
-        colour, symbol, dash = SIDES[side]
+        color, symbol, dash = SIDES[side]
         name = inert_text(name)
         if boundary is not None and boundary.curve is not None:
-            figure.add_trace(_band(boundary.curve, colour))
-            figure.add_trace(_logistic_curve(boundary.curve, name, colour, dash))
+            figure.add_trace(_band(boundary.curve, color))
+            figure.add_trace(_logistic_curve(boundary.curve, name, color, dash))
         tenths = shares_by_tenth(runs, measure)
         if tenths:
             # Two sides stand side by side, not on top of each other.
@@ -341,15 +341,15 @@ def transition(
             x = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in tenths]
             shares = [share for _, share in tenths]
             y = [share.value for share in shares]
-            figure.add_trace(_whiskers(x, y, shares, colour, symbol, name, across=False))
+            figure.add_trace(_whiskers(x, y, shares, color, symbol, name, across=False))
     figure.update_xaxes(range=[-0.02, 1.02])
     figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%")
     return figure
 
 
-def _band(curve: Curve, colour: str) -> Any:
+def _band(curve: Curve, color: str) -> Any:
     """The bootstrap band of a logistic curve: along its upper end, and back along its lower one."""
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return graph_objects().Scatter(
         x=numpy.concatenate([curve.rates, curve.rates[::-1]]).round(3),
         y=numpy.concatenate([curve.high, curve.low[::-1]]).round(4),
@@ -362,12 +362,12 @@ def _band(curve: Curve, colour: str) -> Any:
     )
 
 
-def _logistic_curve(curve: Curve, name: str, colour: str, dash: str) -> Any:
+def _logistic_curve(curve: Curve, name: str, color: str, dash: str) -> Any:
     return graph_objects().Scatter(
         x=curve.rates.round(3),
         y=curve.probability.round(4),
         mode="lines",
-        line={"color": colour, "dash": dash, "width": 2},
+        line={"color": color, "dash": dash, "width": 2},
         name=f"{name}, logistic fit",
         hovertemplate="rate %{x:.2f}: %{y:.1%}<extra></extra>",
     )
@@ -405,7 +405,7 @@ def compared_shares(comparison: Comparison) -> "Figure":
     """Shares at full accuracy and circular on both sides."""
     rows = share_names(comparison, comparison.groups)
     figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
-    for side, (colour, symbol, _) in enumerate(SIDES):
+    for side, (color, symbol, _) in enumerate(SIDES):
         shares = list[Share]()
         heights = list[float]()
         for index, (_, shares_of_sides) in enumerate(rows):
@@ -414,7 +414,7 @@ def compared_shares(comparison: Comparison) -> "Figure":
                 heights.append(index + (-0.14, 0.14)[side])
         x = [share.value for share in shares]
         name = inert_text(comparison.sides[side].name)
-        figure.add_trace(_whiskers(x, heights, shares, colour, symbol, name, across=True))
+        figure.add_trace(_whiskers(x, heights, shares, color, symbol, name, across=True))
     names = [inert_text(name) for name, _ in rows]
     ticks = {"tickvals": list(range(len(rows))), "ticktext": names}
     figure.update_yaxes(**ticks, autorange="reversed")

@@ -1,7 +1,7 @@
 """One look for every interactive picture, and the one door to plotly, which is an optional extra.
 
 Text from a file (ids, titles, column names) passes through `plain` before it enters a picture:
-plotly reads some HTML tags. Pictures leave text and grid colours to whoever shows them, so that a
+plotly reads some HTML tags. Pictures leave text and grid colors to whoever shows them, so that a
 page can be light or dark.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from algophase.core import palette
 from algophase.core.errors import InputError
 from algophase.core.palette import COLORS
-from algophase.core.palette import GREY as GREY
+from algophase.core.palette import GRAY as GRAY
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,13 +34,10 @@ _SYMBOLS = {
     "X": "star",
 }
 VERDICTS: dict[str, tuple[str, str]] = {
-    **{
-        verdict: (colour, _SYMBOLS[marker])
-        for verdict, (colour, marker) in palette.VERDICTS.items()
-    },
-    "not analysed": ("#882255", "hourglass"),
+    **{verdict: (color, _SYMBOLS[marker]) for verdict, (color, marker) in palette.VERDICTS.items()},
+    "not analyzed": ("#882255", "hourglass"),
 }
-FORMS = {form: (colour, _SYMBOLS[marker]) for form, (colour, marker) in palette.FORMS.items()}
+FORMS = {form: (color, _SYMBOLS[marker]) for form, (color, marker) in palette.FORMS.items()}
 OTHER = (COLORS[4], "pentagon")
 
 
@@ -74,11 +71,11 @@ def inert_text(value: object) -> str:
 
 
 def look(verdict: str) -> tuple[str, str]:
-    """Colour and marker of a verdict."""
+    """Color and marker of a verdict."""
     return VERDICTS.get(verdict, OTHER)
 
 
-def colour_bar(title: str) -> dict[str, Any]:
+def color_bar(title: str) -> dict[str, Any]:
     return {
         "thickness": 10,
         "outlinewidth": 0,

@@ -75,8 +75,8 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
 def plot_attention(network: Network | Specimen) -> "Figure":
     """What the position that answers takes from each operand, for every pair, head by head.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise, plot_attention
-    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8)))  # untrained
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize, plot_attention
+    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8)))  # untrained
     >>> plot_attention(network).axes[0].get_title()
     'layer 1, head 1'
     """

@@ -1,4 +1,4 @@
-"""Populations as small pictures, in plain SVG and HTML: each run by its two metrics, a colour and a
+"""Populations as small pictures, in plain SVG and HTML: each run by its two metrics, a color and a
 shape for each verdict.
 
 A browser draws them at once, without a script or a plotting library.
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label, line
 from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import COLORS, GREY, VERDICTS
+from algophase.core.palette import COLORS, GRAY, VERDICTS
 from algophase.core.wording import counted
 from algophase.reports.page import paragraph, text
 from algophase.runs.populations import Population
@@ -31,9 +31,9 @@ _SHAPES = {
 
 
 def _ink(verdict: str) -> tuple[str, str]:
-    """A verdict's colour and marker; black is no colour for a dark page."""
-    colour, marker = VERDICTS.get(verdict, (COLORS[4], "P"))
-    return "currentColor" if colour == BLACK else colour, marker
+    """A verdict's color and marker; black is no color for a dark page."""
+    color, marker = VERDICTS.get(verdict, (COLORS[4], "P"))
+    return "currentColor" if color == BLACK else color, marker
 
 
 def _marks(verdict: str, points: Iterable[tuple[int, int]], opacity: float = 1.0) -> str:
@@ -60,7 +60,7 @@ def draw_population(population: Population) -> str:
     floor = HIGH - BOTTOM
     middle = (WIDE + LEFT) // 2
     x, y = _pixel(line(SYMMETRICITY).value, line(IRRELEVANCE).value)
-    grid = f'fill="none" stroke="{GREY}" stroke-width="2"'
+    grid = f'fill="none" stroke="{GRAY}" stroke-width="2"'
     parts = [
         f'<path d="M{LEFT} 0V{floor}H{WIDE}" {grid}/>',
         f'<path d="M{x} 0V{floor}M{LEFT} {y}H{WIDE}" {grid} stroke-dasharray="4 6"/>',

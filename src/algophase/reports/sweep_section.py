@@ -62,7 +62,7 @@ IN_SHORT = {
     "lookup": "answers every pair as a lookup table does",
     "not learned": "does not answer every pair right",
     "diverged": "training broke down",
-    "not analysed": "there was no network to measure",
+    "not analyzed": "there was no network to measure",
 }
 
 
@@ -184,11 +184,11 @@ def _add_group(page: Page, group: Runs) -> None:
     panels = list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
     accurate = f"{counted(len(group.accurate), 'run')} at full accuracy"
-    drawn = f"{accurate}, coloured by {group.verdict_name}"
+    drawn = f"{accurate}, colored by {group.verdict_name}"
     if group.rates_vary:
         if group.continuous_width:
             runs = f"{len(group.core):,} {group.core_name}"
-            alt = f"Attention rate against width for {runs}, coloured by verdict."
+            alt = f"Attention rate against width for {runs}, colored by verdict."
             caption = f"{group.core_name} by rate and width, with the transition lines"
             panels.append(Panel(rate_by_width(group, boundaries), caption, alt))
         for metric in metrics:
@@ -196,7 +196,7 @@ def _add_group(page: Page, group: Runs) -> None:
             alt = f"{label(metric)} against the attention rate, {drawn}."
             caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
             if boundary is not None and boundary.within:
-                caption += "; grey: the transition with its 95% interval"
+                caption += "; gray: the transition with its 95% interval"
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
         both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"

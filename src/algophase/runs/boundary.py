@@ -2,7 +2,7 @@
 (figure 7).
 
 P(phase) = 1 / (1 + exp(-(b0 + b1 rate))), or with log2 width as a second regressor. The boundary is
-where P = 1/2. The fit is unpenalised Newton; data that the rate separates perfectly have no finite
+where P = 1/2. The fit is unpenalized Newton; data that the rate separates perfectly have no finite
 fit, and their boundary is the middle of the gap. Intervals are percentiles of a bootstrap over
 runs.
 """

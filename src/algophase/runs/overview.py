@@ -94,9 +94,9 @@ def _part(value: object) -> tuple[int, int]:
 
 
 def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
-    """What became of each run: its verdict. One without has diverged, or could not be analysed."""
+    """What became of each run: its verdict. One without has diverged, or could not be analyzed."""
     diverged = columns.get("diverged_at", [None] * len(verdicts))
-    none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
+    none = ["not analyzed" if epoch is None else "diverged" for epoch in diverged]
     return [
         str(verdict) if verdict else instead
         for verdict, instead in zip(verdicts, none, strict=True)

@@ -332,10 +332,10 @@ class Runs:
 
 
 def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pandas.Series[str]":
-    """What became of each run: its verdict; one without has diverged, or could not be analysed."""
+    """What became of each run: its verdict; one without has diverged, or could not be analyzed."""
     import pandas
 
-    instead = pandas.Series("not analysed", index=frame.index, dtype=object)
+    instead = pandas.Series("not analyzed", index=frame.index, dtype=object)
     instead = instead.mask(diverged, "diverged")
     column = verdict_column(frame)
     if column not in frame:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import RunSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.runs.statistics import Floats
 
 Starts = dict[str, Floats]
@@ -20,7 +20,7 @@ def initial_powers(run: RunSettings) -> Starts:
 
     Frequencies count in the order in which the task's numbers add.
     """
-    network = initialise(run)
+    network = initialize(run)
     p = run.task.modulus
     weights = dict(network.named_parameters())
     unembedding = (

@@ -23,7 +23,7 @@ Source = TypeVar("Source")
 
 
 @dataclass(frozen=True)
-class Analysed(Generic[Source]):
+class Analyzed(Generic[Source]):
     """A network with its analysis. source: what it was loaded from; was_kept: the analysis is of
     an earlier call; name: what to call it among the others.
     """
@@ -49,7 +49,7 @@ def analyze_sources(
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Source, int, int], None] | None = None,
     kept: KeptAnalyses | None = None,
-) -> Iterator[Analysed[Source] | Unusable[Source]]:
+) -> Iterator[Analyzed[Source] | Unusable[Source]]:
     """Load and analyze each source in turn.
 
     starting: called before each with its number, from 1, and how many there are.
@@ -60,7 +60,7 @@ def analyze_sources(
             starting(source, number, len(sources))
         try:
             network = load_one(source)
-            outcome: Analysed[Source] | Unusable[Source] = _analysed(
+            outcome: Analyzed[Source] | Unusable[Source] = _analyzed(
                 source, network, thresholds, kept
             )
         except InputError as error:
@@ -68,20 +68,20 @@ def analyze_sources(
         # Whatever one network does to its reader or its analysis, the others are analyzed
         except Exception as error:
             name = source if isinstance(source, str | Path) else getattr(source, "id", "a network")
-            outcome = Unusable(source, InputError(f"{name} cannot be analysed: {one_line(error)}"))
+            outcome = Unusable(source, InputError(f"{name} cannot be analyzed: {one_line(error)}"))
         yield outcome
 
 
-def _analysed(
+def _analyzed(
     source: Source, network: Network, thresholds: Thresholds, kept: KeptAnalyses | None
-) -> Analysed[Source]:
+) -> Analyzed[Source]:
     analysis = None if kept is None else kept.get(network, thresholds)
     if analysis is not None:
-        return Analysed(source, network, analysis, was_kept=True)
+        return Analyzed(source, network, analysis, was_kept=True)
     analysis = analyze(network, thresholds)
     if kept is not None:
         kept.put(network, analysis, thresholds)
-    return Analysed(source, network, analysis)
+    return Analyzed(source, network, analysis)
 
 
 def analyze_files(
@@ -91,14 +91,14 @@ def analyze_files(
     reading: Reading = Reading(),
     operation: str | None = None,
     kept: KeptAnalyses | None = None,
-) -> Iterator[Analysed[Path] | Unusable[Path]]:
+) -> Iterator[Analyzed[Path] | Unusable[Path]]:
     """Load and analyze each network file in turn, ours or another group's.
 
     reading: what is said about them (`load`); operation: what they compute (`analyze`).
 
         files, problems = network_files([Path("networks")])
         for outcome in analyze_files(files):
-            if isinstance(outcome, Analysed):
+            if isinstance(outcome, Analyzed):
                 print(outcome.name, outcome.analysis.verdict.label)
     """
     files_by_path = {path: NetworkFile(path) for path in files}
@@ -111,7 +111,7 @@ def analyze_files(
         return network if operation is None else with_operation(network, operation)
 
     for outcome in analyze_sources(files, load_one, thresholds, starting, kept):
-        if isinstance(outcome, Analysed):
+        if isinstance(outcome, Analyzed):
             network_id = outcome.analysis.id
             is_shared = count[network_id] > 1
             name = f"{network_id} ({outcome.source})" if is_shared else network_id

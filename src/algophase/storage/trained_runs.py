@@ -112,7 +112,7 @@ def load_run(run: RunSettings, directory: str | Path) -> Network:
     if saved is not None and saved.diverged_at is not None:
         raise InputError(
             f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved.diverged_at}: not "
-            "analysed"
+            "analyzed"
         )
     return load(network_path(run, Path(directory)))
 
@@ -120,7 +120,7 @@ def load_run(run: RunSettings, directory: str | Path) -> Network:
 def run_dynamics(
     run: RunSettings, directory: str | Path, snapshot_epochs: Sequence[int]
 ) -> list[Moment]:
-    """Analyse a run's snapshots in a directory, and write the analyses to ID.dynamics.json
+    """Analyze a run's snapshots in a directory, and write the analyses to ID.dynamics.json
     beside them.
     """
     directory = Path(directory)

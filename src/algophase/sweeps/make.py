@@ -1,4 +1,4 @@
-"""`sweep`: train and analyse many runs of a space, into a table."""
+"""`sweep`: train and analyze many runs of a space, into a table."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def sweep(
     command: str = "",
     progress: Callable[[Standing], None] | bool | None = None,
 ) -> Outcome:
-    """Train many runs of a space, analyse each, and add them to the table in a directory.
+    """Train many runs of a space, analyze each, and add them to the table in a directory.
 
     Run i of a space and seed is always the same run. Called again, it continues: nothing is lost
     and nothing is done twice.
@@ -57,7 +57,7 @@ def sweep(
     minutes: stop cleanly after this time.
     part: (I, K) for every K-th run from the I-th on: one part for each of K machines.
     keep_weights: none, all, or how many networks per verdict.
-    snapshot_epochs: where along training the networks are analysed too; by default the space's own.
+    snapshot_epochs: where along training the networks are analyzed too; by default the space's own.
     hidden: also look inside the networks' hidden layers, into columns `hidden.*`.
     engine, device, strict_device, precision, ensemble_size: as for `train`.
     checkpoint_seconds: time between two saves of a running ensemble, and the most a crash loses.

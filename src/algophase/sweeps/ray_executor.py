@@ -46,7 +46,7 @@ def sweep_on_ray(
     shard: int | None = None,
     report: Callable[[Standing], None] = ignore,
 ) -> Outcome:
-    """Train and analyse what is missing, as `sweep` does, in tasks of at most `shard` runs that
+    """Train and analyze what is missing, as `sweep` does, in tasks of at most `shard` runs that
     stack well together.
 
     address: HOST:PORT of a cluster, "auto" for the one this machine is a node of, None to start one

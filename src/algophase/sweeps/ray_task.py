@@ -1,4 +1,4 @@
-"""What a sweep on Ray does in a worker: train and analyse one shard of runs and send its rows
+"""What a sweep on Ray does in a worker: train and analyze one shard of runs and send its rows
 back. It writes nothing.
 """
 

@@ -70,7 +70,7 @@ MEASURED = (
 
 @dataclass(frozen=True)
 class Retrained:
-    """A run that was trained again. analysis: None if it diverged or cannot be analysed, and
+    """A run that was trained again. analysis: None if it diverged or cannot be analyzed, and
     then `problem` says why.
     """
 
@@ -461,17 +461,17 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     """Compare what was measured twice. A column that one side lacks is left out; a column that is
     null on both is equal.
 
-    A table also has null where only newer shards have a column, so a null in the row of an analysed
+    A table also has null where only newer shards have a column, so a null in the row of an analyzed
     run counts as lacking.
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
     settings.add(WEIGHTS)  # says by itself whether the weights are the same
     same_weights = made[WEIGHTS] == row[WEIGHTS] if row.get(WEIGHTS) else None
-    analysed = row.get("paper_label") is not None
+    analyzed = row.get("paper_label") is not None
     lacking = {
         name
         for name, value in made.items()
-        if analysed and value is not None and row.get(name) is None
+        if analyzed and value is not None and row.get(name) is None
     }
     lacking.discard("diverged_at")  # null in every run that did not
     names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
@@ -485,7 +485,7 @@ def train_again(
     groups: Sequence[PlannedEnsemble],
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Retrained]:
-    """Train the runs of these rows as planned and analyse them as a sweep does. indices of a
+    """Train the runs of these rows as planned and analyze them as a sweep does. indices of a
     group: places of its rows.
     """
     retrained: dict[int, Retrained] = {}

@@ -249,7 +249,7 @@ def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
 def sweep_here(
     request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore
 ) -> Outcome:
-    """Train and analyse the runs that are missing, on this machine. `report` is called with where
+    """Train and analyze the runs that are missing, on this machine. `report` is called with where
     the sweep stands.
     """
     start = time.monotonic()
@@ -304,7 +304,7 @@ def _finish_in_time(
     deadline: float | None,
     report: Callable[[Standing], None],
 ) -> list[PlannedEnsemble]:
-    """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not
+    """Train, analyze and record a part of an ensemble, or, where its speed shows that it would not
     end in time, less of it.
 
     Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is
@@ -330,7 +330,7 @@ def _finish_in_time(
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
                 _watching(standing, report, deadline, sum(map(cost, in_space)), watch),
-                _analysing(standing, report),
+                _analyzing(standing, report),
             ):
                 record(finished, device_name(parts[0].device))
                 report(standing)
@@ -389,11 +389,11 @@ def _watching(
     return watch
 
 
-def _analysing(
+def _analyzing(
     standing: Standing, report: Callable[[Standing], None]
 ) -> Callable[[int, int], None]:
     def watch(done: int, count: int) -> None:
-        standing.doing = f"analysing network {done} of {count}"
+        standing.doing = f"analyzing network {done} of {count}"
         report(standing)
 
     return watch

@@ -1,4 +1,4 @@
-"""What a sweep does with some of its runs: train them together, analyse each on the same device,
+"""What a sweep does with some of its runs: train them together, analyze each on the same device,
 and make their rows.
 """
 
@@ -35,7 +35,7 @@ class Options:
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep
         loses.
-    snapshot_epochs: where along training each network is analysed too, for the table of moments.
+    snapshot_epochs: where along training each network is analyzed too, for the table of moments.
     hidden: whether the hidden layers of the trained networks are looked at too; a request takes it
         from its space.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
@@ -134,16 +134,16 @@ def finish(
     options: Options,
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
-    analysing: Callable[[int, int], None] | None = None,
+    analyzing: Callable[[int, int], None] | None = None,
     *,
     check_gradients: bool = False,
 ) -> Iterator[Finished]:
-    """Train these ensembles as planned and analyse their networks, one after the other. Save one
+    """Train these ensembles as planned and analyze their networks, one after the other. Save one
     before asking for the next.
 
     indices: place of each run in its space. Gradients are checked here only if asked: a sweep
         checks them once.
-    analysing: called with the number of networks analysed, and of how many.
+    analyzing: called with the number of networks analyzed, and of how many.
     """
     longest = max((run.training.epochs for run in indices), default=0)
     snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch <= longest)
@@ -157,15 +157,15 @@ def finish(
             with (
                 held_interrupts() as pressed
             ):  # until it is saved: nothing else holds what was trained
-                yield _analysed(
-                    space, indices, options, group, outcomes, _telling(analysing, pressed)
+                yield _analyzed(
+                    space, indices, options, group, outcomes, _telling(analyzing, pressed)
                 )
             if pressed():
                 raise KeyboardInterrupt
 
 
 def _telling(
-    analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]
+    analyzing: Callable[[int, int], None] | None, pressed: Callable[[], bool]
 ) -> Callable[[int, int], None]:
     warned = False
 
@@ -174,22 +174,22 @@ def _telling(
         if pressed() and not warned:
             warned = True
             log.warning(
-                "interrupted: what was trained is analysed and saved first; interrupt again to "
+                "interrupted: what was trained is analyzed and saved first; interrupt again to "
                 "lose it"
             )
-        if analysing is not None:
-            analysing(done, count)
+        if analyzing is not None:
+            analyzing(done, count)
 
     return watch
 
 
-def _analysed(
+def _analyzed(
     space: str,
     indices: Mapping[RunSettings, int],
     options: Options,
     group: PlannedEnsemble,
     outcomes: Sequence[TrainedRun],
-    analysing: Callable[[int, int], None],
+    analyzing: Callable[[int, int], None],
 ) -> Finished:
     started = time.monotonic()
     along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
@@ -199,7 +199,7 @@ def _analysed(
         if trained.network is not None and trained.diverged_at is None
     ]
     earlier = [network for networks in along.values() for network in networks.values()]
-    analyses = _analyses(group, [*ends, *earlier], analysing)
+    analyses = _analyses(group, [*ends, *earlier], analyzing)
     details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
     hidden_layers = _inside(group, ends, analyses) if options.hidden else {}
     moments = []
@@ -243,9 +243,9 @@ def _along(trained: TrainedRun) -> dict[int, Network]:
 
 
 def _analyses(
-    group: PlannedEnsemble, networks: Sequence[Network], analysing: Callable[[int, int], None]
+    group: PlannedEnsemble, networks: Sequence[Network], analyzing: Callable[[int, int], None]
 ) -> dict[str, Analysis]:
-    """By the networks' ids. One that cannot be analysed is logged and has no metrics."""
+    """By the networks' ids. One that cannot be analyzed is logged and has no metrics."""
     analyses = {}
     results = analyze_each(networks, device=group.device)
     for done, (network, analysis) in enumerate(zip(networks, results, strict=True), 1):
@@ -253,17 +253,17 @@ def _analyses(
             log.warning("%s", analysis)
         else:
             analyses[network.id] = analysis
-        analysing(done, len(networks))
+        analyzing(done, len(networks))
     return analyses
 
 
 def _details(
     group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
 ) -> dict[str, MomentDetails]:
-    analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
-    each_details = details_of_each(analysed, group.device)
+    analyzed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
+    each_details = details_of_each(analyzed, group.device)
     return {
-        network.id: details for (network, _), details in zip(analysed, each_details, strict=True)
+        network.id: details for (network, _), details in zip(analyzed, each_details, strict=True)
     }
 
 

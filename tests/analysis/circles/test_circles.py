@@ -26,7 +26,7 @@ from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core import fourier
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import build, initialise
+from algophase.networks import build, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -111,7 +111,7 @@ def test_a_flat_wave_is_not_a_circle() -> None:
 
 @pytest.mark.parametrize("p", [59, 60, 113])
 def test_an_untrained_embedding_has_no_circles(p: int) -> None:
-    network = initialise(
+    network = initialize(
         RunSettings(task=TaskSettings(modulus=p), network=TransformerSettings(width=128))
     )
     assert find_circles(network_components(network)) == []
@@ -131,7 +131,7 @@ def test_separate_tables_share_axes_and_show_their_offset() -> None:
 def test_the_equals_sign_is_not_a_number() -> None:
     task = TaskSettings(modulus=11, equals_sign=True)
     network = build(task, TransformerSettings(width=16)).double()
-    network.initialise(0)
+    network.initialize(0)
     state = network.state_dict()
     state["embed.W_E"] = torch.cat(
         [embedding(11, {2: (1, 1)}), torch.full((1, 16), 100.0).double()]
@@ -146,7 +146,7 @@ def test_isolation_keeps_and_drops(p: int, model: str, data: st.DataObject) -> N
     network = build(
         TaskSettings(modulus=p), LinearSettings(model=model, width=6, hidden=8)
     ).double()
-    network.initialise(1)
+    network.initialize(1)
     components = network_components(network)
     every = range(1, components.count + 1)
     full = grid_logits(network)
@@ -164,7 +164,7 @@ def test_isolation_keeps_and_drops(p: int, model: str, data: st.DataObject) -> N
 
 
 def test_isolating_a_component_pair_is_the_rank_two_approximation_of_the_paper() -> None:
-    network = initialise(
+    network = initialize(
         RunSettings(
             task=TaskSettings(modulus=11), network=LinearSettings(model="alpha", width=8, hidden=8)
         )

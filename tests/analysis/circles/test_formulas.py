@@ -134,7 +134,7 @@ def test_no_set_of_pizzas_answers_opposite_pairs_at_even_modulus(
 
 
 @given(circles(), st.integers(1, 200))
-def test_relabelling_multiplies_the_frequency(circle: tuple[int, int], factor: int) -> None:
+def test_relabeling_multiplies_the_frequency(circle: tuple[int, int], factor: int) -> None:
     """Renaming every token t to factor * t turns frequency k into factor * k."""
     p, k = circle
     renamed = torch.arange(p) * factor % p
@@ -208,7 +208,7 @@ def test_unknown_forms_are_refused() -> None:
 
 
 @given(circles())
-def test_neighbours_on_a_circle_are_one_gap_apart(circle: tuple[int, int]) -> None:
+def test_neighbors_on_a_circle_are_one_gap_apart(circle: tuple[int, int]) -> None:
     p, frequency = circle
     found = gap(p, frequency)
     if math.gcd(p, frequency) > 1:

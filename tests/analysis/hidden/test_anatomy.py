@@ -12,7 +12,7 @@ from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings
-from algophase.networks import Linear, build, initialise
+from algophase.networks import Linear, build, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load
 
@@ -154,7 +154,7 @@ def test_removing_a_working_relu_shows() -> None:
 
 @pytest.mark.parametrize("model", ["alpha", "beta", "gamma", "alpha-prime"])
 def test_untrained_networks_open_without_pizzas(model: str) -> None:
-    network = initialise(RunSettings(network=LinearSettings(model=model))).double()
+    network = initialize(RunSettings(network=LinearSettings(model=model))).double()
     opened = anatomy(network)
     assert opened.pizzas == ()
     assert math.isnan(opened.exclusive_share)
@@ -166,7 +166,7 @@ def test_other_networks_have_no_such_anatomy() -> None:
         InputError,
         match=r"model delta\b.*alpha, alpha-prime, beta, gamma",
     ):
-        anatomy(initialise(RunSettings(network=LinearSettings(model="delta"))))
+        anatomy(initialize(RunSettings(network=LinearSettings(model="delta"))))
     with pytest.raises(InputError, match="a clock has no"):
         anatomy(handmade_clock())
 

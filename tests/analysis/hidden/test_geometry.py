@@ -18,7 +18,7 @@ from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle, cos_turn, padded_basis
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Linear, Network, initialise
+from algophase.networks import Linear, Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load
 
@@ -26,7 +26,7 @@ MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA = "p99zdpze5l", "l8k1hzciux", "p71frej
 
 
 def untrained(p: int, rate: float = 1.0, seed: int = 0, layers: int = 1) -> Network:
-    return initialise(
+    return initialize(
         RunSettings(
             TaskSettings(p), TransformerSettings(16, layers=layers, attention_rate=rate), seed=seed
         )
@@ -181,7 +181,7 @@ def test_other_operations_and_depths_are_looked_at_alike() -> None:
     subtracting = RunSettings(
         TaskSettings(7, operation="subtract"), TransformerSettings(16, attention_rate=1.0)
     )
-    network = initialise(subtracting)
+    network = initialize(subtracting)
     found = geometry(network)
     flat = geometry(untrained(7, seed=0))
     # Its second operand runs backwards, which a torus and a product do not see.

@@ -14,7 +14,7 @@ from algophase.analysis.hidden.heads import attention_heads, leans
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Transformer, initialise
+from algophase.networks import Transformer, initialize
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.transformer import Attention, Block
 from algophase.storage import load
@@ -37,7 +37,7 @@ def made(
     look at.
     """
     settings = TransformerSettings(4 * len(phases), heads=len(phases), attention_rate=rate)
-    network = initialise(RunSettings(task, settings)).double()
+    network = initialize(RunSettings(task, settings)).double()
     assert isinstance(network, Transformer)
     table, place, attention = network.embed.W_E, network.pos_embed.W_pos, attention_of(network)
     for tensor in (table, place, attention.W_Q, attention.W_K):
@@ -106,19 +106,19 @@ def test_numbers_in_another_order_are_followed_in_theirs() -> None:
     run = RunSettings(
         TaskSettings.multiplication(11), TransformerSettings(8, heads=2, attention_rate=1.0), seed=3
     )
-    found = attention_heads(initialise(run))
+    found = attention_heads(initialize(run))
     assert found.shares.shape == (2, 5)
 
 
 def test_networks_without_heads_are_refused() -> None:
     for network in (
-        initialise(RunSettings(network=LinearSettings("beta", 8, 8))),
+        initialize(RunSettings(network=LinearSettings("beta", 8, 8))),
         handmade_clock(7, (1,)),
     ):
         with pytest.raises(InputError, match="has no attention heads to look at"):
             attention_heads(network)
     constant = attention_heads(
-        initialise(RunSettings(network=replace(TransformerSettings(), attention_rate=0.0)))
+        initialize(RunSettings(network=replace(TransformerSettings(), attention_rate=0.0)))
     )
     assert repr(constant) == "<AttentionHeads: 0, 1, 2, 3 are constant>"
 

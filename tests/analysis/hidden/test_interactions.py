@@ -16,13 +16,13 @@ from algophase.analysis.hidden.interactions import without_interactions
 from algophase.analysis.logits.metrics import paper_triples
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, Transformer, initialise
+from algophase.networks import Network, Transformer, initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.storage import load
 
 
 def untrained(p: int, rate: float, layers: int = 1) -> Network:
-    return initialise(
+    return initialize(
         RunSettings(TaskSettings(p), TransformerSettings(8, layers=layers, attention_rate=rate))
     ).double()
 

@@ -23,7 +23,7 @@ from algophase.analysis.hidden.learning_coefficient import (
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, answers, split, tokens
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock
 from algophase.storage import save
 
@@ -34,7 +34,7 @@ def estimate(
     loss: Callable[[Tensor], Tensor],
     size: int,
     *,
-    localisation: float = 0.0,
+    localization: float = 0.0,
     step: float = 1e-3,
     steps: int = 3000,
 ) -> float:
@@ -47,21 +47,21 @@ def estimate(
         (gradient,) = torch.autograd.grad(value.sum(), at)
         return value.detach(), gradient
 
-    trace = langevin(points, both, pull=NB, localisation=localisation, step=step, steps=steps)
+    trace = langevin(points, both, pull=NB, localization=localization, step=step, steps=steps)
     return NB * float(trace[:, steps // 3 :].mean())
 
 
 def test_a_bowl_has_half_its_dimension() -> None:
-    """Exactly: with a = n beta + localisation, a chain's variance is 1 / (a (1 - step a / 4))."""
+    """Exactly: with a = n beta + localization, a chain's variance is 1 / (a (1 - step a / 4))."""
     a, step = NB + 20.0, 1e-3
     exact = 6 / 2 * NB / (a * (1 - step * a / 4))
-    found = estimate(lambda w: (w**2).sum(1) / 2, 6, localisation=20.0, step=step, steps=900)
+    found = estimate(lambda w: (w**2).sum(1) / 2, 6, localization=20.0, step=step, steps=900)
     assert abs(found - exact) < 0.05
     assert abs(exact - 3) < 0.2
 
 
 def test_a_flat_direction_counts_nothing() -> None:
-    found = estimate(lambda w: (w[:, :2] ** 2).sum(1) / 2, 4, localisation=5.0, steps=900)
+    found = estimate(lambda w: (w[:, :2] ** 2).sum(1) / 2, 4, localization=5.0, steps=900)
     assert abs(found - 1) < 0.08
 
 
@@ -74,12 +74,12 @@ def test_a_crossing_of_two_valleys_has_less_than_one_bowl() -> None:
     """L = (x y)^2 is singular: its coefficient is 1/2, where a bowl in two directions has 1. At a
     finite n it comes out lower, by the multiplicity 2 of the crossing. The integral over y is
     known, and the one over x is summed here."""
-    localisation = 3.0
+    localization = 3.0
     x = np.linspace(-5, 5, 100_001)
-    inside = 2 * NB * x**2 + localisation
-    density = np.exp(-localisation * x**2 / 2) / np.sqrt(inside)
+    inside = 2 * NB * x**2 + localization
+    density = np.exp(-localization * x**2 / 2) / np.sqrt(inside)
     exact = float((density * NB * x**2 / inside).sum() / density.sum())
-    found = estimate(lambda w: (w[:, 0] * w[:, 1]) ** 2, 2, localisation=localisation, steps=2000)
+    found = estimate(lambda w: (w[:, 0] * w[:, 1]) ** 2, 2, localization=localization, steps=2000)
     assert 0.3 < exact < 0.5
     assert abs(found - exact) < 0.04
 
@@ -99,7 +99,7 @@ def a_network(kind: str = "transformer", seed: int = 0, **task: bool) -> Network
         if kind == "transformer"
         else LinearSettings("beta", 6, 6)
     )
-    return initialise(RunSettings(TaskSettings(7, **task), settings, seed=seed))  # type: ignore[arg-type]
+    return initialize(RunSettings(TaskSettings(7, **task), settings, seed=seed))  # type: ignore[arg-type]
 
 
 def training_loss(network: Network) -> float:
@@ -145,7 +145,7 @@ def test_padding_does_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "langevin", watched)
     network = a_network()
     learning_coefficient(
-        network, Sampling(2, 0, 20, step=1e-2, localisation=1.0), engine="grid", device="cpu"
+        network, Sampling(2, 0, 20, step=1e-2, localization=1.0), engine="grid", device="cpu"
     )
     parameters = sum(value.numel() for value in network.parameters())
     assert kept["free"].sum(dim=1).tolist() == [parameters, parameters]
@@ -164,7 +164,7 @@ def test_the_same_call_gives_the_same_numbers() -> None:
 
 def test_a_network_that_is_not_at_a_minimum_is_told() -> None:
     """An untrained network's loss falls as soon as it moves."""
-    sampling = Sampling(2, 100, 100, step=1e-4, localisation=0.0, inverse_temperature=10.0)
+    sampling = Sampling(2, 100, 100, step=1e-4, localization=0.0, inverse_temperature=10.0)
     found = learning_coefficient(a_network(), sampling, device="cpu")
     assert found.value < 0
     assert found.warnings[0].startswith("it is negative")
@@ -175,14 +175,14 @@ def test_a_network_that_is_not_at_a_minimum_is_told() -> None:
 def test_chains_that_leave_the_network_are_told() -> None:
     far = learning_coefficient(
         a_network(),
-        Sampling(2, 200, 50, step=1e-3, localisation=1.0, inverse_temperature=10.0),
+        Sampling(2, 200, 50, step=1e-3, localization=1.0, inverse_temperature=10.0),
         device="cpu",
     )
     assert far.distance > 1
     assert far.warnings[0].startswith("chains left the network: they end")
     hot = learning_coefficient(
         a_network(),
-        Sampling(2, 50, 50, step=0.1, localisation=1.0, inverse_temperature=1e-6),
+        Sampling(2, 50, 50, step=0.1, localization=1.0, inverse_temperature=1e-6),
         device="cpu",
     )
     assert hot.warnings[0].startswith("chains left the network: their loss is")
@@ -191,11 +191,11 @@ def test_chains_that_leave_the_network_are_told() -> None:
 
 def test_drift_and_divergence_are_told() -> None:
     drifting = learning_coefficient(
-        a_network(), Sampling(2, 0, 60, step=1e-4, localisation=0.0), device="cpu"
+        a_network(), Sampling(2, 0, 60, step=1e-4, localization=0.0), device="cpu"
     )
     assert any(text.startswith("R-hat") for text in drifting.warnings)
     diverged = learning_coefficient(
-        a_network(), Sampling(2, 0, 40, step=1e9, localisation=0.0), device="cpu"
+        a_network(), Sampling(2, 0, 40, step=1e9, localization=0.0), device="cpu"
     )
     assert diverged.warnings == ("a chain diverged: choose a smaller step",)
     json.dumps([drifting.to_dict(), diverged.to_dict()], allow_nan=False)
@@ -220,10 +220,10 @@ def test_networks_from_elsewhere_take_all_pairs() -> None:
         ({"draws": 3}, r"draws is 3\b.*4"),
         ({"burn_in": -1}, "burn_in is -1"),
         ({"step": 0.0}, r"step is 0\.0\b.*\(0, inf\)"),
-        ({"localisation": math.nan}, "localisation is nan"),
+        ({"localization": math.nan}, "localization is nan"),
         (
             {"step": 0.01},
-            r"localisation is 1000\b.*400.*step 0\.01",
+            r"localization is 1000\b.*400.*step 0\.01",
         ),
         ({"inverse_temperature": 0.0}, "inverse_temperature is 0.0"),
         ({"pairs": "some"}, "pairs is 'some'.*training, all"),

@@ -123,7 +123,7 @@ def test_a_record_holds_plain_values() -> None:
 def test_outputs_are_undefined_behind_a_second_layer() -> None:
     task, settings = TaskSettings(5), LinearSettings("beta", 4, 6)
     network = Linear(task, settings)
-    network.initialise(0)
+    network.initialize(0)
     found = neurons(network)
     assert np.isnan(found.phase_out).all()
     assert math.isnan(found.resultant)

@@ -22,13 +22,13 @@ from algophase.analysis.logits.restricted import key_frequencies_there, parts_by
 from algophase.analysis.program.read import program_of_logits
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import labels, split
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
 def untrained(p: int, **task: Any) -> Network:
     network = TransformerSettings(8, attention_rate=1.0)
-    return initialise(RunSettings(TaskSettings(p, **task), network, seed=3))
+    return initialize(RunSettings(TaskSettings(p, **task), network, seed=3))
 
 
 def mean_loss(logits: Tensor, pairs: Tensor | None = None) -> float:

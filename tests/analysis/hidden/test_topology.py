@@ -117,7 +117,7 @@ def test_neither_size_nor_place_nor_direction_matters() -> None:
 
 
 def opened(p: int, size: float) -> Tensor:
-    """A disc whose centre is a small circle: (2 cos(w(a - b) / 2) e^{iw(a + b) / 2}, size
+    """A disc whose center is a small circle: (2 cos(w(a - b) / 2) e^{iw(a + b) / 2}, size
     e^{iw(a + b)}), a Moebius strip.
     """
     shapes = ideal_shapes(p, 1)

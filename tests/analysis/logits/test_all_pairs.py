@@ -17,7 +17,7 @@ from algophase.analysis.logits.all_pairs import (
 from algophase.core import memory
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, labels, tokens
-from algophase.networks import initialise
+from algophase.networks import initialize
 
 
 @st.composite
@@ -83,7 +83,7 @@ def test_rearrangements(p: int) -> None:
 def test_grid_is_the_network_on_every_pair(
     task: TaskSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = initialise(RunSettings(task=task, network=TransformerSettings(width=8)))
+    network = initialize(RunSettings(task=task, network=TransformerSettings(width=8)))
     expected = (
         network(tokens(task, all_pairs(task.modulus)))
         .detach()

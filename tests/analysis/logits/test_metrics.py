@@ -34,7 +34,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.threads import one_thread
-from algophase.networks import Linear, Network, Transformer, build, initialise
+from algophase.networks import Linear, Network, Transformer, build, initialize
 
 SMALL: list[tuple[TaskSettings, NetworkSettings]] = [
     (TaskSettings(modulus=7), TransformerSettings(width=9, attention_rate=0.6)),
@@ -57,7 +57,7 @@ SMALL: list[tuple[TaskSettings, NetworkSettings]] = [
 
 
 def network_for(task: TaskSettings, settings: NetworkSettings, seed: int = 0) -> Network:
-    return initialise(RunSettings(task=task, network=settings, seed=seed)).double()
+    return initialize(RunSettings(task=task, network=settings, seed=seed)).double()
 
 
 def slow_symmetricity(network: Network, triples: list[tuple[int, int, int]]) -> float:
@@ -172,7 +172,7 @@ def test_a_pizza_is_all_distance_and_a_clock_none(p: int, data: st.DataObject) -
     assert math.isnan(q) or q == pytest.approx(0, abs=1e-7)
 
 
-def relabelled(network: Linear, factor: int) -> Linear:
+def relabeled(network: Linear, factor: int) -> Linear:
     """The same network after renaming every number t to factor * t, inputs and answers alike."""
     p = network.task.modulus
     names = torch.arange(p) * factor % p
@@ -222,7 +222,7 @@ def all_metrics(network: Network) -> list[float]:
     st.integers(0, 100),
     st.data(),
 )
-def test_metrics_do_not_change_under_relabelling_or_rotation(
+def test_metrics_do_not_change_under_relabeling_or_rotation(
     p: int, model: str, seed: int, data: st.DataObject
 ) -> None:
     network = network_for(
@@ -231,7 +231,7 @@ def test_metrics_do_not_change_under_relabelling_or_rotation(
     assert isinstance(network, Linear)
     expected = all_metrics(network)
     factor = data.draw(st.integers(1, p - 1))
-    assert all_metrics(relabelled(network, factor)) == pytest.approx(expected, abs=1e-9)
+    assert all_metrics(relabeled(network, factor)) == pytest.approx(expected, abs=1e-9)
     assert all_metrics(rotated(network, seed)) == pytest.approx(expected, abs=1e-9)
     assert -1 <= expected[2] <= 1
     assert 0 <= expected[3] <= 1
@@ -270,7 +270,7 @@ def test_similarities_do_not_depend_on_the_number_of_threads(
     two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metrics, "CACHED_ELEMENTS", 50_000)  # several chunks
-    network = initialise(RunSettings(TaskSettings(13), TransformerSettings(width=16)))
+    network = initialize(RunSettings(TaskSettings(13), TransformerSettings(width=16)))
     found = gradient_similarities(network)
     with one_thread():
         assert torch.equal(gradient_similarities(network), found)

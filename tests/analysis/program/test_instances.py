@@ -17,7 +17,7 @@ from algophase.analysis.verdict.decide import decide, form_of
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -127,7 +127,7 @@ def test_every_frequency_at_once(square: bool) -> None:
 
 
 @pytest.mark.parametrize("p", [2, 3, 4])
-def test_the_smallest_moduli_are_analysed(p: int) -> None:
+def test_the_smallest_moduli_are_analyzed(p: int) -> None:
     for network in (handmade_clock(p), handmade_pizza(p, accompanied=True), EveryFrequency(p)):
         found, measured = found_in(network)
         assert np.isfinite(found.additivity)
@@ -169,7 +169,7 @@ def test_an_instance_that_does_something_else_in_the_network_has_no_form() -> No
 
 def test_layer_by_layer() -> None:
     one = in_float64(
-        initialise(
+        initialize(
             RunSettings(TaskSettings(modulus=11), TransformerSettings(width=16, layers=2), seed=1)
         )
     )
@@ -186,7 +186,7 @@ def test_layer_by_layer() -> None:
 
 def test_before_the_first_layer_is_isolation_by_frequency() -> None:
     network = in_float64(
-        initialise(
+        initialize(
             RunSettings(TaskSettings(modulus=7), TransformerSettings(width=8, layers=2), seed=1)
         )
     )

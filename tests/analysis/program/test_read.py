@@ -17,7 +17,7 @@ from algophase.core.fourier import cos_turn
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
-def centred(logits: Tensor) -> Tensor:
+def centered(logits: Tensor) -> Tensor:
     return logits - logits.mean(dim=-1, keepdim=True)
 
 
@@ -34,7 +34,7 @@ def triples(p: int) -> tuple[Tensor, Tensor, Tensor]:
 def test_shares_are_those_of_orthogonal_projections(p: int) -> None:
     logits = random_logits(p)
     found = program_of_logits(logits, least_share=0.0)
-    x, made = centred(logits), program_logits(found)
+    x, made = centered(logits), program_logits(found)
     assert found.frequencies == tuple(
         sorted(found.frequencies, key=lambda k: -found.spectrum[k - 1])
     )
@@ -54,7 +54,7 @@ def test_shares_are_those_of_orthogonal_projections(p: int) -> None:
 def test_the_classes_are_the_spans_they_are_said_to_be(p: int) -> None:
     """Against least squares on every indicator function of (d, r), (s, c) and c."""
     logits = random_logits(p)
-    x = centred(logits).flatten().numpy()
+    x = centered(logits).flatten().numpy()
     a, b, c = (t.expand(p, p, p).flatten() for t in triples(p))
     d, s, r = (a - b) % p, (a + b) % p, (a + b - c) % p
 
@@ -69,7 +69,7 @@ def test_the_classes_are_the_spans_they_are_said_to_be(p: int) -> None:
     assert found.answer_share + found.offset_share == pytest.approx(held(d * p + r, c), abs=1e-9)
     assert found.offset_share == pytest.approx(held(c), abs=1e-9)
     assert found.sum_share == pytest.approx(held(s * p + c), abs=1e-9)
-    # With every frequency key, only functions of s alone (none, for logits are centred) are left
+    # With every frequency key, only functions of s alone (none, for logits are centered) are left
     # out of the read-out.
     assert found.explained == pytest.approx(held(d * p + r, s * p + c), abs=1e-9)
 

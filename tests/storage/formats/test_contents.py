@@ -19,14 +19,14 @@ from algophase import (
     TaskSettings,
     analyze,
     handmade_clock,
-    initialise,
+    initialize,
     load,
     save,
     wrap,
 )
 from algophase.networks import Network
 from algophase.storage import id_of, load_file
-from algophase.storage.analyses import Analysed, analyze_files
+from algophase.storage.analyses import Analyzed, analyze_files
 from algophase.storage.formats import find
 from algophase.storage.formats.contents import Contents, NetworkFile
 from algophase.storage.hub import from_pretrained
@@ -97,7 +97,7 @@ def released_file(folder: Path) -> Path:
     run = RunSettings(TaskSettings(P), LinearSettings("beta", WIDTH, 5))
     config = {"model_type": "B", "C": P, "d_model": WIDTH, "d_hidden": 5, "frac": 0.8}
     (folder / "config_x.json").write_text(json.dumps({**config, "runid": "x"}))
-    torch.save(initialise(run).state_dict(), folder / "model_x.pt")
+    torch.save(initialize(run).state_dict(), folder / "model_x.pt")
     return folder / "model_x.pt"
 
 
@@ -164,11 +164,11 @@ def test_many_files_are_each_opened_once(tmp_path: Path, monkeypatch: pytest.Mon
     counts = Counts(monkeypatch)
     with opened_files() as opened:
         outcomes = list(analyze_files([*files, copy]))
-    assert all(isinstance(outcome, Analysed) for outcome in outcomes)
+    assert all(isinstance(outcome, Analyzed) for outcome in outcomes)
     written = [entry.name for entry in tmp_path.rglob("*") if entry.is_file()]
     assert {name: opened[name] for name in written} == dict.fromkeys(written, 1)
     assert counts.calls["json"] == 2 + 1 + 2
-    names = [outcome.name for outcome in outcomes if isinstance(outcome, Analysed)]
+    names = [outcome.name for outcome in outcomes if isinstance(outcome, Analyzed)]
     assert names == [f"clock-p7-k1 ({files[0]})", "x", f"clock-p7-k1 ({copy})"]
 
 

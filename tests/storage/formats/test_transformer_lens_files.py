@@ -12,7 +12,7 @@ from algophase.analysis.logits.all_pairs import accuracy, grid_logits
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, answers, tokens
-from algophase.networks import Transformer, initialise
+from algophase.networks import Transformer, initialize
 from algophase.storage import load
 
 P, D = 7, 16
@@ -32,7 +32,7 @@ def adder() -> Transformer:
 
 
 def trained(task: TaskSettings) -> Transformer:
-    network = initialise(
+    network = initialize(
         RunSettings(task, TransformerSettings(width=D, heads=2, attention_rate=0.5))
     )
     assert isinstance(network, Transformer)
@@ -102,7 +102,7 @@ def test_an_unused_token(tmp_path: Path, adder: Transformer, outputs: int) -> No
 
 
 def test_a_modulus_that_no_answer_supports_is_a_caution(tmp_path: Path) -> None:
-    untrained = initialise(RunSettings(TaskSettings(8), TransformerSettings(width=D, heads=2)))
+    untrained = initialize(RunSettings(TaskSettings(8), TransformerSettings(width=D, heads=2)))
     assert isinstance(untrained, Transformer)
     path = written(tmp_path, lens_names(untrained))
     network = load(path)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.training.check import gradient_check
 from algophase.training.check import states as of_states
 from algophase.training.check.gradient_check import (
@@ -75,7 +75,7 @@ def test_a_late_state_has_a_loss_near_1e_minus_7_and_dead_attention_no_pull() ->
 @pytest.mark.parametrize("layers", [1, 4])
 def test_near_divergence_is_as_near_at_any_depth(layers: int) -> None:
     run = replace(RUN, network=TransformerSettings(16, layers))
-    network, (large,) = initialise(run), states([run], CPU)["near divergence"]
+    network, (large,) = initialize(run), states([run], CPU)["near divergence"]
     before = network.run_with_cache()[0].abs().max().item()
     if layers == 1:
         assert all(
@@ -185,7 +185,7 @@ def test_near_divergence_four_layers_may_be_off_by_what_eleven_bits_in_every_pro
 
 
 def test_a_rounding_in_float32_moves_every_parameter_by_its_last_bit() -> None:
-    start = [dict(initialise(RUN).named_parameters())]
+    start = [dict(initialize(RUN).named_parameters())]
     first, second = (rounded(start, "float32", way)[0]["embed.W_E"] for way in (0, 1))
     exact = start[0]["embed.W_E"].detach().double()
     for moved in (first, second):

@@ -1,7 +1,7 @@
-"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their
+"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialize their
 products or spill much.
 
-It serialises products when it runs out of registers or cannot see through a loop, and says so in a
+It serializes products when it runs out of registers or cannot see through a loop, and says so in a
 remark that nothing prints: the kernel is right, and slow. A few registers may spill: with 128
 outputs `by_units` spills 32 bytes per thread if it takes 64 rows at a time and none if it takes 32,
 and needs 17.0 µs instead of 23.5 (p = 113, on an H200).
@@ -68,7 +68,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "network"), CASES)
-def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(task: str, network: str) -> None:
+def test_nothing_is_serialized_or_spilled_in_bulk_and_all_fits(task: str, network: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-c", COMPILE, task, network]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

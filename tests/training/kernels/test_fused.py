@@ -153,7 +153,7 @@ def test_a_network_that_diverged_loses_every_answer_and_no_other_networks(case: 
     assert not engine.all_pairs()[1][1].any()
 
 
-def test_two_launches_are_the_optimiser() -> None:
+def test_two_launches_are_the_optimizer() -> None:
     runs = [
         RunSettings(task=SHARED, network=TransformerSettings(width=4), seed=seed)
         for seed in range(3)

@@ -136,7 +136,7 @@ def test_stacked_engine_with_kernels_has_the_specifications_gradients(
     assert error < 2e-5, parameter
 
 
-def test_adamw_kernel_is_the_optimiser() -> None:
+def test_adamw_kernel_is_the_optimizer() -> None:
     runs = [
         RunSettings(task=TaskSettings(modulus=5), network=TransformerSettings(width=4), seed=seed)
         for seed in range(3)

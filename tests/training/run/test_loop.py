@@ -17,7 +17,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import all_pairs, labels, split, tokens
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupted
@@ -93,7 +93,7 @@ def test_the_first_ten_steps_are_the_published_recipe(engine: str, architecture:
 
 
 @pytest.mark.parametrize("engine", ["stacked", "grid"])
-def test_a_network_does_not_depend_on_its_neighbours(engine: str) -> None:
+def test_a_network_does_not_depend_on_its_neighbors(engine: str) -> None:
     """Padding and batching change the order of sums on a CPU: equality is to rounding, over
     steps too few to amplify it.
     """
@@ -121,7 +121,7 @@ def test_history_is_measured_on_the_network_itself() -> None:
     run = small(epochs=7, seed=3)
     (trained,) = outcomes([run, small(TransformerSettings(width=16), epochs=7)])[:1]
     assert trained.network is not None
-    for point, network in ((0, initialise(run)), (-1, trained.network)):
+    for point, network in ((0, initialize(run)), (-1, trained.network)):
         logits = network.double()(tokens(run.task, all_pairs(7)))
         losses = torch.nn.functional.cross_entropy(logits, labels(7).flatten(), reduction="none")
         right = (logits.argmax(1) == labels(7).flatten()).double()
@@ -171,7 +171,7 @@ def test_where_chunks_end_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_epochs_give_the_start() -> None:
     (trained,) = outcomes([small(epochs=0)])
     assert trained.history.epochs == (0,)
-    for name, value in initialise(small(epochs=0)).state_dict().items():
+    for name, value in initialize(small(epochs=0)).state_dict().items():
         assert torch.equal(weights(trained)[name], value)
 
 
@@ -223,7 +223,7 @@ def test_early_stop_is_off_unless_asked_for() -> None:
 
     def all_right(
         epoch: int, engine: object
-    ) -> None:  # a small network need not generalise; pretend that it does
+    ) -> None:  # a small network need not generalize; pretend that it does
         monkey(epoch, engine)  # type: ignore[arg-type]
         stopped.recorder.curves["validation_accuracy"][-1][:] = 1
 

@@ -11,7 +11,7 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.stacking import round_size
 from algophase.training.engines import in_half, sizing
 from algophase.training.engines.fused import FusedTransformer
@@ -299,7 +299,7 @@ def test_only_runs_that_can_be_trained_are_taken() -> None:
     with pytest.raises(InputError, match=r"runs is RunSettings\(.*; give a list of RunSettings"):
         train(RunSettings(), snapshot_epochs=[1])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the run is None; it must be RunSettings"):
-        initialise(None)  # type: ignore[arg-type]
+        initialize(None)  # type: ignore[arg-type]
 
 
 def test_the_plan_is_told_in_words() -> None:

@@ -262,7 +262,7 @@ def _isolated(network: Network, principal: PrincipalComponents, part: Tensor) ->
 def _component_part(
     principal: PrincipalComponents, members: Iterable[int], drop: bool = False
 ) -> Tensor:
-    """Centred tables (tables, p, width) of these components alone, or of all others."""
+    """Centered tables (tables, p, width) of these components alone, or of all others."""
     chosen = [member - 1 for member in members]
     if drop:
         chosen = sorted(set(range(principal.count)).difference(chosen))
@@ -272,10 +272,10 @@ def _component_part(
 def _frequency_part(
     principal: PrincipalComponents, members: Iterable[int], drop: bool = False
 ) -> Tensor:
-    """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies,
+    """Centered tables (tables, p, width) projected onto the Fourier modes of these frequencies,
     or of all others.
     """
-    values = principal.centred
+    values = principal.centered
     waves = basis(principal.modulus, tuple(members)).to(values.dtype)
     part = waves.T @ (waves @ values)
     return values - part if drop else part

@@ -161,7 +161,7 @@ def failures(logits: Tensor) -> Tensor:
 
 
 def variance_explained(logits: Tensor, formula: Tensor) -> float:
-    """Fraction of variance explained, both sides normalised to mean 0 and variance 1 (table 2): 1 -
+    """Fraction of variance explained, both sides normalized to mean 0 and variance 1 (table 2): 1 -
     mean((x - y)^2).
 
     This is 2 r - 1 with r their correlation: 1 for a perfect match, -1 for unrelated ones. NaN if

@@ -1,7 +1,7 @@
 """Principal components of the embeddings, and what frequencies they are made of.
 
-Components are those of the centred embedding matrix of the number tokens (an equals sign is not a
-number). Where the two operands have tables of their own, each is centred by its own mean and the
+Components are those of the centered embedding matrix of the number tokens (an equals sign is not a
+number). Where the two operands have tables of their own, each is centered by its own mean and the
 rows are stacked: 2p points, one set of axes. All of this is small, so it stays on the CPU wherever
 the network is.
 """
@@ -107,37 +107,37 @@ class PrincipalComponents:
         return pairs
 
     @functools.cached_property
-    def centred(self) -> Tensor:
+    def centered(self) -> Tensor:
         """The tables without their means, (tables, p, width)."""
         return self.coordinates @ self.directions
 
     @functools.cached_property
     def columns(self) -> tuple[Tensor, Tensor]:
         """left (tables, p, c) and right (tables, c, width), whose product over some of the c
-        columns is a part of `centred`: first one column for each component, then one for each wave.
+        columns is a part of `centered`: first one column for each component, then one for each wave.
         Either kind alone makes up the whole."""
         waves = basis(self.modulus).to(self.coordinates.dtype)
         tables = len(self.coordinates)
         every_wave = waves.T.expand(tables, -1, -1)
         every_direction = self.directions.expand(tables, -1, -1)
         left = torch.cat([self.coordinates, every_wave], dim=2)
-        right = torch.cat([every_direction, waves @ self.centred], dim=1)
+        right = torch.cat([every_direction, waves @ self.centered], dim=1)
         return left, right
 
     def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
-        """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added
+        """Operand tables of a part (tables, ..., p, width) of the centered ones, the means added
         back.
         """
         return rebuilt(self.means, part)
 
 
 def rebuilt(means: Sequence[Tensor], part: Tensor) -> tuple[Tensor, Tensor]:
-    tables = [mean + centred for mean, centred in zip(means, part, strict=True)]
+    tables = [mean + centered for mean, centered in zip(means, part, strict=True)]
     return tables[0], tables[-1]
 
 
 def of_columns(left: Tensor, right: Tensor, chosen: Tensor) -> Tensor:
-    """Parts (tables, n, p, width) of the centred tables, from `columns` and which of them each
+    """Parts (tables, n, p, width) of the centered tables, from `columns` and which of them each
     part has, (n, c) of 1 and 0.
     """
     p, n = left.shape[1], len(chosen)
@@ -163,10 +163,10 @@ def principal_components(
         resolution = torch.finfo(tables[0].dtype).eps
     tables = tuple(table.detach().cpu() for table in tables)
     means = tuple(table.mean(dim=0) for table in tables)
-    centred = torch.cat([table - mean for table, mean in zip(tables, means, strict=True)]).double()
-    left, sizes, right = torch.linalg.svd(centred, full_matrices=False)
+    centered = torch.cat([table - mean for table, mean in zip(tables, means, strict=True)]).double()
+    left, sizes, right = torch.linalg.svd(centered, full_matrices=False)
     largest = max((table.double().abs().max().item() for table in tables), default=0.0)
-    longest = max(centred.shape)
+    longest = max(centered.shape)
     keep = sizes > longest * resolution * (largest * longest**0.5)
     left, sizes, right = _separate_equal_components(
         left[:, keep], sizes[keep], right[keep], len(tables[0])

@@ -30,7 +30,7 @@ EQUAL = 1e-9  # a value this near to a unit's largest, in units of its spread, i
 
 def linear_cka(first: Tensor, second: Tensor) -> float:
     """|Y^T X|^2 / (|X^T X| |Y^T Y|) of two sets of columns over the same points, each (n,
-    columns), centred.
+    columns), centered.
     """
     x, y = first - first.mean(dim=0), second - second.mean(dim=0)
     shared = (y.T @ x).square().sum()

@@ -59,8 +59,8 @@ class AttentionHeads:
     share of every frequency. A constant head follows nothing: frequency 0, and NaN for what its
     waves would have.
 
-    >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialise
-    >>> found = attention_heads(initialise(RunSettings(network=TransformerSettings(attention_rate=0.0))))
+    >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialize
+    >>> found = attention_heads(initialize(RunSettings(network=TransformerSettings(attention_rate=0.0))))
     >>> found.constant.tolist()
     [True, True, True, True]
     """
@@ -136,8 +136,8 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
     """Which frequency each head of a transformer's first layer follows, with what phase and how
     strongly.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise
-    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8, heads=2, attention_rate=0.0)))
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
+    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8, heads=2, attention_rate=0.0)))
     >>> attention_heads(network)
     <AttentionHeads: 0, 1 are constant>
     """
@@ -154,9 +154,9 @@ def attention_heads_of(subject: Subject) -> AttentionHeads:
     """`attention_heads` of a transformer under measurement."""
     lean = leans(subject.network).cpu().numpy()
     heads, p, _ = lean.shape
-    centred = lean - lean.mean(axis=(1, 2), keepdims=True)
-    variance = np.square(centred).mean(axis=(1, 2))
-    by_operand = np.stack([centred.mean(axis=2), centred.mean(axis=1)])
+    centered = lean - lean.mean(axis=(1, 2), keepdims=True)
+    variance = np.square(centered).mean(axis=(1, 2))
+    by_operand = np.stack([centered.mean(axis=2), centered.mean(axis=1)])
     waves = np.fft.rfft(by_operand)[:, :, 1:] / p  # (operand, head, frequency)
     counts = wave_counts(p)
     varies = reaches(np.sqrt(variance), CONSTANT)

@@ -47,8 +47,8 @@ def without_interactions(
     products_only: take out the product terms of one frequency alone; symmetricity is then
         undefined.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise
-    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=1.0)))
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
+    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=1.0)))
     >>> round(without_interactions(network).product_share, 6)
     0.0
     """

@@ -1,9 +1,9 @@
 """Langevin dynamics around trained weights: many chains at once on any loss, and what their traces
 say.
 
-    w <- w - step/2 (pull grad L(w) + localisation (w - w*)) + N(0, step)
+    w <- w - step/2 (pull grad L(w) + localization (w - w*)) + N(0, step)
 
-samples exp(-pull L(w) - localisation/2 |w - w*|^2) up to an error that vanishes with the step.
+samples exp(-pull L(w) - localization/2 |w - w*|^2) up to an error that vanishes with the step.
 Losses are of the full batch and no step is rejected.
 """
 
@@ -23,7 +23,7 @@ def langevin(
     loss_and_gradient: Callable[[], tuple[Tensor, Tensor]],
     *,
     pull: float,
-    localisation: float,
+    localization: float,
     step: float,
     steps: int,
     seed: int = 0,
@@ -46,7 +46,7 @@ def langevin(
         noise.normal_(generator=random)
         if free is not None:
             noise *= free
-        points.lerp_(center, step * localisation / 2)
+        points.lerp_(center, step * localization / 2)
         points.add_(gradient, alpha=-step * pull / 2)
         points.add_(noise, alpha=math.sqrt(step))
         progress(number + 1)

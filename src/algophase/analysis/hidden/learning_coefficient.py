@@ -2,7 +2,7 @@
 directions the loss feels.
 
     coefficient = n beta (mean of L(w) - L(w*)),  w near w* drawn from exp(-n beta L(w) -
-    localisation/2 |w - w*|^2)
+    localization/2 |w - w*|^2)
 
 with L the mean loss over n pairs, w* the trained weights and beta = 1 / log n. Half the number of
 parameters where the loss is a bowl; less where it is flat or singular. Chains are networks of one
@@ -41,7 +41,7 @@ MOST_R_HAT = 1.1  # the usual line
 
 @dataclass(frozen=True)
 class Sampling:
-    """How chains are drawn. burn_in, draws: steps left out and kept. step, localisation,
+    """How chains are drawn. burn_in, draws: steps left out and kept. step, localization,
     inverse_temperature: see above.
 
     inverse_temperature: None for 1 / log n. pairs: "training" for those the network was trained on,
@@ -56,7 +56,7 @@ class Sampling:
     burn_in: int = 200
     draws: int = 400
     step: float = 1e-4
-    localisation: float = 1000.0
+    localization: float = 1000.0
     inverse_temperature: float | None = None
     pairs: str = "training"
     seed: int = 0
@@ -69,15 +69,15 @@ class Sampling:
                     f"{name} is {shown(value)}; it must be an integer of at least {least}"
                 )
         check_number("step", self.step, 0, math.inf, open_low=True)
-        check_number("localisation", self.localisation, 0, math.inf)
+        check_number("localization", self.localization, 0, math.inf)
         if self.inverse_temperature is not None:
             check_number(
                 "inverse_temperature", self.inverse_temperature, 0, math.inf, open_low=True
             )
-        if self.step * self.localisation >= 4:  # then a step back overshoots by more than it goes
+        if self.step * self.localization >= 4:  # then a step back overshoots by more than it goes
             most = f"below {4 / self.step:g} with step {self.step:g}"
             raise InputError(
-                f"localisation is {self.localisation:g}; it must be {most}, or chains fly apart"
+                f"localization is {self.localization:g}; it must be {most}, or chains fly apart"
             )
         if self.pairs not in PAIRS:
             raise InputError(f"pairs is {shown(self.pairs)}; choose one of {', '.join(PAIRS)}")
@@ -99,8 +99,8 @@ class LearningCoefficient:
         its length.
     warnings: why not to trust it.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
-    >>> untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficient
+    >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
     >>> coefficient = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
     >>> low, high = coefficient.interval
     >>> len(coefficient.by_chain), low <= coefficient.value <= high
@@ -151,8 +151,8 @@ def learning_coefficient(
 ) -> LearningCoefficient:
     """The local learning coefficient of one network; options as of `learning_coefficients`.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
-    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficient
+    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
     >>> coefficient = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
     >>> coefficient.samples, coefficient.trace.shape
     (39, (4, 40))
@@ -174,8 +174,8 @@ def learning_coefficients(
 
     engine, device, precision: as in `train`. progress: False shows no bar.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficients
-    >>> networks = [initialise(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficients
+    >>> networks = [initialize(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
     >>> coefficients = learning_coefficients(networks, Sampling(2, 5, 9))
     >>> [coefficient.id for coefficient in coefficients] == [network.id for network in networks]
     True
@@ -252,7 +252,7 @@ def _sample(
             points,
             lambda: (engine.loss_and_gradient(), engine.gradients.flat),
             pull=n * _beta(sampling, n),
-            localisation=sampling.localisation,
+            localization=sampling.localization,
             step=sampling.step,
             steps=sampling.steps,
             seed=seed,
@@ -324,7 +324,7 @@ def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus:
     elif distance > 1:
         warnings.append(
             f"chains left the network: they end {distance:.1f} times its length away; choose "
-            "more localisation"
+            "more localization"
         )
     if value < 0:
         warnings.append(

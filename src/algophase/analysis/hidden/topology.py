@@ -3,11 +3,11 @@ et al. (arXiv 2512.25060).
 
 b_0 counts the pieces of a shape, b_1 its loops, b_2 its voids: disc 1, 0, 0; circle 1, 1, 0; torus
 1, 2, 1. The points are the p^2 pairs, as in geometry.py: a cluster's pre-activations, or what it
-writes on the logits, centred, all their dimensions.
+writes on the logits, centered, all their dimensions.
 
 1. Landmarks by farthest point, from the point farthest from the mean, stand for the points. rho is
    the least radius of balls around them that cover the points and, on the torus of the phases (w_f
-   a, w_f b), the midpoints of neighbours.
+   a, w_f b), the midpoints of neighbors.
 2. ripser (Bauer 2021; Tralie et al. 2018) gives the bars of their Vietoris-Rips complexes R_s (all
    distances up to s), over Z/2: a hole is born at s = birth and filled at s = death.
 3. A hole's *persistence* is death / max(birth, 2 rho), and it counts above sqrt 2. Let C_s be the
@@ -174,7 +174,7 @@ def betti_of(points: Tensor, modulus: int, frequency: int, landmarks: int = LAND
 
 
 def _principal(points: Tensor) -> Tensor:
-    """Centred, in as few dimensions as single precision needs: distances stay as they are."""
+    """Centered, in as few dimensions as single precision needs: distances stay as they are."""
     points = points - points.mean(dim=0)
     variances, axes = torch.linalg.eigh(points.T @ points)
     up_to_here = variances.clamp(min=0).cumsum(dim=0)  # the smallest come first
@@ -183,9 +183,9 @@ def _principal(points: Tensor) -> Tensor:
 
 
 def _with_midpoints(points: Tensor, modulus: int, frequency: int) -> Tensor:
-    """The points, then the midpoints of neighbours in a, in b and in both, (4 * p * p, columns).
+    """The points, then the midpoints of neighbors in a, in b and in both, (4 * p * p, columns).
 
-    Neighbours are one step of the frequency's phase apart: 2 pi / p, or 2 pi g / p where g divides
+    Neighbors are one step of the frequency's phase apart: 2 pi / p, or 2 pi g / p where g divides
     both f and p.
     """
     shared = math.gcd(modulus, frequency)

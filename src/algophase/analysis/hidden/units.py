@@ -103,7 +103,7 @@ class Units:
         """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p
         / 2)).
 
-        CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
+        CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centered. Without units it is NaN.
         """
         cosine = self.product[0, 0] - self.product[1, 1]  # of w (a + b)
         sine = self.product[0, 1] + self.product[1, 0]
@@ -286,11 +286,11 @@ def unit_waves_in_slabs(
     grams = [mean.new_zeros(len(units), len(units)) for units in units_at]
     at_own = mean.new_zeros(3, 3, len(mean))
     for rows in parts:
-        centred = rows_of(rows) - mean
-        of_second = torch.einsum("abm,jmb->ajm", centred, own_waves)
+        centered = rows_of(rows) - mean
+        of_second = torch.einsum("abm,jmb->ajm", centered, own_waves)
         at_own += torch.einsum("ajm,ima->ijm", of_second, own_waves[:, :, rows])
         for gram, units in zip(grams, units_at, strict=True):
-            values = centred[..., units].flatten(0, 1)
+            values = centered[..., units].flatten(0, 1)
             gram.addmm_(values.T, values)
     variance, shared = torch.empty_like(mean), torch.empty_like(mean)
     for gram, units in zip(grams, units_at, strict=True):

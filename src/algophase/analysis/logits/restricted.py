@@ -21,7 +21,7 @@ from algophase.core.lines import reaches
 from algophase.core.memory import FLOAT64, mean_over_rows, slabs
 from algophase.core.task import labels
 
-# Arrays as large as the logits that reordering them has at once: as they are, centred, reordered,
+# Arrays as large as the logits that reordering them has at once: as they are, centered, reordered,
 # and the places of two orders with what these are made from.
 GATHER_COPIES = 8
 
@@ -33,7 +33,7 @@ def key_frequencies_there(logits: Tensor) -> Tensor:
     p = len(logits)
     parts = _row_slabs(logits)
 
-    def centred(rows: slice) -> Tensor:
+    def centered(rows: slice) -> Tensor:
         values = logits[rows, :, :p].double()
         return values - values.mean(dim=-1, keepdim=True)
 
@@ -41,16 +41,16 @@ def key_frequencies_there(logits: Tensor) -> Tensor:
         # Those of several slabs are not kept: they are as large as the slabs.
         of_rows = indices_of if len(parts) == 1 else make_indices
         order = of_rows(p, rows.start, rows.stop, logits.device).by_answer
-        return centred(rows).flatten()[order].view(-1, p, p)
+        return centered(rows).flatten()[order].view(-1, p, p)
 
     answer = mean_over_rows(by_answer, parts)  # (d, r)
     if p % 2 == 0:  # without the offset (-1)^c, which follows the answer as well
         signs = circle(p, p // 2)[:, 0].to(logits.device)
-        offset = mean_over_rows(lambda rows: centred(rows).mean(dim=1), parts)
+        offset = mean_over_rows(lambda rows: centered(rows).mean(dim=1), parts)
         answer = answer - (offset @ signs / p) * torch.outer(signs, signs)
     amplitudes = answer @ padded_basis(p, logits.device)[1:].T
     by_frequency = amplitudes.square().sum(dim=0).view(-1, 2).sum(dim=1) * p
-    total = mean_over_rows(lambda rows: centred(rows).square().sum(dim=(1, 2)), parts) * p
+    total = mean_over_rows(lambda rows: centered(rows).square().sum(dim=(1, 2)), parts) * p
     shares = by_frequency / total.clamp_min(torch.finfo(torch.float64).tiny)
     return reaches(shares, least_key_share(p // 2))
 

@@ -1,7 +1,7 @@
 """Sums over all p^3 logits of several embeddings of one network: all that the program and the
 instances are read from.
 
-Logits are centred over the p labels first, since softmax does not see their mean. With d = a - b, s
+Logits are centered over the p labels first, since softmax does not see their mean. With d = a - b, s
 = a + b, r = a + b - c,
 
     offset[c]       mean over a, b              (functions of c alone)
@@ -9,7 +9,7 @@ Logits are centred over the p labels first, since softmax does not see their mea
     sums[s, c]      mean over triples of (s, c)
     products[i, j]  sum of Q_i Q_j over all triples, of embeddings i and j
     right[i]        share of the pairs answered right
-    means[i]        variance over a, b of what centring removes
+    means[i]        variance over a, b of what centering removes
 
 Triples are walked some rows of a at a time, so memory does not grow with p^3 times the number of
 embeddings, and nothing waits for the device: the sums are `Pending`.
@@ -33,7 +33,7 @@ from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
 
-STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centred, compared, reordered
+STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centered, compared, reordered
 SUM_COPIES = 2  # arrays over (d, r) of all embeddings: a worker's, and one that waits to be added
 
 

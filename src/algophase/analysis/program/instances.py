@@ -334,12 +334,12 @@ def weigh_instances(
     circles: Sequence[CircleAlone],
     groups: Sequence[Sequence[int]],
     sums: LogitSums,
-    normalised: bool = False,
+    normalized: bool = False,
 ) -> Instances:
     """Every instance, from the sums of the network's own tables, of each group kept and of each
     left out.
 
-    normalised: the network has layer norm, which rescales whatever is left of an embedding to the
+    normalized: the network has layer norm, which rescales whatever is left of an embedding to the
         size of the whole. What instances write is then divided by one factor, the one with which
         their sum is nearest to the network.
     """
@@ -348,7 +348,7 @@ def weigh_instances(
     products, following = sums.without_offsets, sums.following
     whole = max(float(products[0, 0]), TINY)
     alone = {circle.frequency: circle.answer for circle in circles}
-    if normalised and products[0, kept].sum() > 0:
+    if normalized and products[0, kept].sum() > 0:
         factor = products[0, kept].sum() / products[kept, kept].sum()
         scale = np.ones(len(products))
         scale[kept] = factor

@@ -1,7 +1,7 @@
 """The program inside a network: a few key frequencies with simple profiles, read off its p^3
 logits.
 
-With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, logits centred over c are an
+With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, logits centered over c are an
 orthogonal sum of four classes:
 
     offsets            functions of c alone
@@ -53,10 +53,10 @@ HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its squa
 
 @dataclass(frozen=True)
 class Program:
-    """Shares are of the squared norm of the centred logits; answer_share + readout_share +
+    """Shares are of the squared norm of the centered logits; answer_share + readout_share +
     offset_share + rest = 1.
 
-    accuracy: of the network; norm: root mean square of its centred logits.
+    accuracy: of the network; norm: root mean square of its centered logits.
     answer_only_share: of functions of r alone, a part of answer_share; sum_share: of all functions
         of (s, c).
     frequencies: the key frequencies, the largest first, and frequency_shares, theirs. spectrum: of

@@ -30,7 +30,7 @@ CONCATENATED = (
     "concatenated, and one could be turned without the other"
 )
 
-NORMALISED = (
+NORMALIZED = (
     "layer norm rescales isolated circles, so instance logits are compared up to one common factor"
 )
 
@@ -64,8 +64,8 @@ def cautions_of(subject: Subject, effects: Mapping[str, Array]) -> tuple[str, ..
         cautions.append(CONCATENATED)
     elif effects and effects["the first"] > SAME and effects["against each other"] <= SAME:
         cautions.append(ADDED)
-    if subject.network.normalises:
-        cautions.append(NORMALISED)
+    if subject.network.normalizes:
+        cautions.append(NORMALIZED)
     equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
     if equal > 2 and len(subject.tables) == 1:
         cautions.append(

@@ -41,7 +41,7 @@ from algophase.core.answers import Learned
 from algophase.core.lines import exceeds, reaches, stays_within
 from algophase.core.wording import floored, form_name, remarked, share_text
 
-Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analysed"]
+Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analyzed"]
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is
 # listed.
 ALGORITHMS = ("Clock", "Pizza", "hybrid")
@@ -52,7 +52,7 @@ OUTCOMES = (
     "lookup",
     "not learned",
     "diverged",
-    "not analysed",
+    "not analyzed",
 )
 Form = Literal[
     "Clock",
@@ -217,7 +217,7 @@ class Verdict:
     @property
     def known(self) -> bool:
         """Whether there is one: the rows of older tables have the paper's label alone."""
-        return self.label != "not analysed"
+        return self.label != "not analyzed"
 
     @property
     def headline(self) -> str:
@@ -233,7 +233,7 @@ class Verdict:
 
 
 NO_VERDICT = Verdict(
-    label="not analysed",
+    label="not analyzed",
     sentence="no verdict: the version that made this row had the paper's label alone",
     reasons=(),
     forms=(),

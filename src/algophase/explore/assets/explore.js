@@ -39,7 +39,7 @@
     const only = (names) => JSON.stringify(names.map((name) => asked.getAll(name)));
     const odd = ["run", "pin"].map((name) => asked.getAll(name).filter((id) => !/^[0-9a-f]{12}$/.test(id)))
       .concat(["off", "pin-off"].map((name) => asked.getAll(name).filter((off) => !/^-?\d+(,-?\d+)*$/.test(off))));
-    const axes = ["x", "x-scale", "y", "y-scale", "colour"], map = ["where", "region", ...axes];
+    const axes = ["x", "x-scale", "y", "y-scale", "color"], map = ["where", "region", ...axes];
     const found = {
       axes: only(axes),
       map: only(map) + JSON.stringify(odd), // what is wrong with an address is said beside the map

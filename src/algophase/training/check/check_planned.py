@@ -94,7 +94,7 @@ def _check_at_once(jobs: Sequence[dict[str, Any]], device: torch.device) -> None
 
 def _warm_up(device: torch.device) -> None:
     """What the first ensemble needs on the GPU, made ready while others check: context, library,
-    the optimiser's kernels.
+    the optimizer's kernels.
     """
     square = torch.ones(16, 16, device=device)
     torch.mm(square, square)

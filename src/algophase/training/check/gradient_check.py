@@ -39,7 +39,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.stacking import stack_key
 from algophase.training.check.states import Parameters, states
 from algophase.training.engines.engine import PRECISIONS, Engine
@@ -137,7 +137,7 @@ def expected(
 ) -> list[Expected]:
     """What every engine must find, for the networks' own starts or a state of theirs."""
     return Yardstick(runs, device).at(
-        [dict(initialise(run).named_parameters()) for run in runs] if state is None else state
+        [dict(initialize(run).named_parameters()) for run in runs] if state is None else state
     )
 
 
@@ -267,7 +267,7 @@ def away_from_kinks(run: RunSettings) -> RunSettings:
     """
     for seed in range(run.seed, run.seed + MOST_SEEDS):
         candidate = replace(run, seed=seed)
-        network = initialise(candidate).double()
+        network = initialize(candidate).double()
         with torch.no_grad():
             _, cache = network.run_with_cache()
         hidden = [value for name, value in cache.items() if name.endswith("hook_pre")]

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import RunSettings, TrainingSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.stacking import take_out
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.optimizer import AdamW
@@ -38,7 +38,7 @@ Parameters = dict[str, Tensor]  # one network's, under the specification's names
 
 def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[Parameters]]:
     """Parameters of every run, at its own size, in each of `STATES` that its architecture has."""
-    start = [_parameters(initialise(run)) for run in runs]
+    start = [_parameters(initialize(run)) for run in runs]
     middle, late = _trained(runs, device, QUICK)
     late = [_sharpened(run, values, device) for run, values in zip(runs, late, strict=True)]
     by_name = {"start": start, "middle": middle, "late": late}

@@ -1,6 +1,6 @@
 """Named tensors of many networks in one contiguous buffer, one row a network.
 
-An optimiser step is then a handful of operations on a single (n, size) tensor, whatever the
+An optimizer step is then a handful of operations on a single (n, size) tensor, whatever the
 architecture, and a checkpoint is one array.
 """
 

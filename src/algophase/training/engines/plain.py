@@ -20,7 +20,7 @@ from torch.func import functional_call
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TrainingSettings
 from algophase.core.task import all_pairs, answers, split, tokens
-from algophase.networks import Network, initialise, template
+from algophase.networks import Network, initialize, template
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
@@ -39,7 +39,7 @@ def train_one(run: RunSettings, precision: torch.dtype = torch.float32) -> Netwo
     >>> tuple(network.run_with_cache()[0].shape)
     (49, 7)
     """
-    network = initialise(run).to(precision)
+    network = initialize(run).to(precision)
     parameters = dict(network.named_parameters())
     training_pairs = split(run.task, run.seed).training  # row numbers into all pairs
     sequences = tokens(run.task, all_pairs(run.task.modulus))[training_pairs]

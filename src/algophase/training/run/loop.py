@@ -93,7 +93,7 @@ class Watch:
 
 
 class Ensemble:
-    """A group of runs in training: engine, optimiser, what was recorded, and the epoch reached."""
+    """A group of runs in training: engine, optimizer, what was recorded, and the epoch reached."""
 
     def __init__(self, group: PlannedEnsemble, watch: Watch = Watch()) -> None:
         self.group, self.watch = group, watch
@@ -338,7 +338,7 @@ class Ensemble:
         return (
             None
             if steps == description.epoch
-            else f"its optimiser has made {steps:g} steps, and its epoch is {description.epoch}"
+            else f"its optimizer has made {steps:g} steps, and its epoch is {description.epoch}"
         )
 
     def _kept(self, epoch: int, points: int) -> dict[str, tuple[torch.Size, torch.dtype]]:

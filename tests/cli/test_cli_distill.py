@@ -4,7 +4,7 @@ import pytest
 from commands import invoke, python
 
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import initialise
+from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.storage import save
 
@@ -17,7 +17,7 @@ def pizza(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_program_is_written_that_checks_itself(pizza: Path, tmp_path: Path) -> None:
-    result = invoke("distil", pizza, "-o", tmp_path / "program.py")
+    result = invoke("distill", pizza, "-o", tmp_path / "program.py")
     assert result.exit_code == 0
     assert "two Pizzas" in result.stderr
     assert "169 of 169 pairs answered as the network does" in result.stderr
@@ -28,7 +28,7 @@ def test_a_program_is_written_that_checks_itself(pizza: Path, tmp_path: Path) ->
 
 
 def test_without_a_file_the_program_is_printed(pizza: Path) -> None:
-    printed = invoke("distil", pizza, "--smallest").stdout
+    printed = invoke("distill", pizza, "--smallest").stdout
     names: dict[str, object] = {"__name__": "distilled"}
     exec(printed, names)
     assert names["MODULUS"] == 13
@@ -36,13 +36,13 @@ def test_without_a_file_the_program_is_printed(pizza: Path) -> None:
 
 
 def test_a_program_that_is_not_the_network_says_so(tmp_path: Path) -> None:
-    network = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
+    network = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
     untrained, out = save(network, tmp_path / "untrained"), tmp_path / "program.py"
-    result = invoke("distil", untrained, "-o", out)
+    result = invoke("distill", untrained, "-o", out)
     assert result.exit_code == 0
     assert "algophase: warning: this program is not the network: it answers " in result.stderr
     out.unlink()
-    result = invoke("distil", untrained, "--smallest", "-o", out)
+    result = invoke("distill", untrained, "--smallest", "-o", out)
     assert result.exit_code == 1
     assert "answers every pair as the network does" in str(result.exception)
     assert not out.exists()
@@ -70,15 +70,15 @@ def test_no_network_is_overwritten(pizza: Path, tmp_path: Path) -> None:
         linked / description.name,
         tmp_path,
     ):
-        result = invoke("distil", copied, "-o", out)
+        result = invoke("distill", copied, "-o", out)
         assert result.exit_code == 1, out
         assert f"{out} " in str(result.exception)
     assert (copied.read_bytes(), description.read_bytes(), other.read_bytes()) == before
     for _ in range(2):
-        assert invoke("distil", copied, "-o", tmp_path / "program.py").exit_code == 0
+        assert invoke("distill", copied, "-o", tmp_path / "program.py").exit_code == 0
 
 
 def test_an_option_of_the_smallest_program_needs_it(pizza: Path) -> None:
     assert "--least-share goes with --smallest" in str(
-        invoke("distil", pizza, "--least-share", 0.9).exception
+        invoke("distill", pizza, "--least-share", 0.9).exception
     )

@@ -1,4 +1,4 @@
-"""Distil a network to a short Python file: the formula, its numbers, and a certificate of how well
+"""Distill a network to a short Python file: the formula, its numbers, and a certificate of how well
 it is the network.
 
 The file computes, with NumPy alone,
@@ -46,7 +46,7 @@ LEAST_PART = 1e-6  # a part of the whole program below this share of the logits 
 class Certificate:
     """How well a distilled program is its network, over all pairs.
 
-    share: of the squared norm of the centred logits; largest_error: of one centred logit; norm:
+    share: of the squared norm of the centered logits; largest_error: of one centered logit; norm:
         their root mean square.
     agreeing: pairs answered as the network does, of `pairs`; accuracy, smallest_margin: the
         program's own.
@@ -126,7 +126,7 @@ class Distilled:
         return program_file(self.id, numbers, self.numbers, vars(self.certificate))
 
 
-def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
+def distill(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
     """The program of a network as a short Python file, or the smallest program that answers as the
     network does.
 
@@ -135,30 +135,30 @@ def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0
         `InputError`. The whole program is always given; its certificate says on how many pairs it
         agrees.
 
-    >>> from algophase import distil, handmade_clock
-    >>> program = distil(handmade_clock(59))
+    >>> from algophase import distill, handmade_clock
+    >>> program = distill(handmade_clock(59))
     >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
     ((1, 5, 17), True)
     """
     subject = Subject(network)
     name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
-    return distil_logits(subject.logits, name, smallest=smallest, least_share=least_share)
+    return distill_logits(subject.logits, name, smallest=smallest, least_share=least_share)
 
 
-def distil_logits(
+def distill_logits(
     logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0
 ) -> Distilled:
     """The same of logits (p, p, outputs), wherever they come from."""
     program = program_of_logits(logits)
     labels = logits[..., : program.modulus].double()
     network_answers = answers(logits.double())
-    centred = labels - labels.mean(dim=-1, keepdim=True)
-    whole = _written(program, _whole(program), name, network_answers, centred)
+    centered = labels - labels.mean(dim=-1, keepdim=True)
+    whole = _written(program, _whole(program), name, network_answers, centered)
     if not smallest:
         return whole
     parts = _smallest(program, network_answers, least_share)
     if parts is not None:
-        return _written(program, parts, name, network_answers, centred)
+        return _written(program, parts, name, network_answers, centered)
     if whole.certificate.disagreeing == 0 and whole.certificate.share >= least_share:
         return whole
     raise InputError(_no_smallest(whole, least_share))
@@ -313,12 +313,12 @@ def _strengths(program: Program, count: int) -> Array:
 
 
 def _written(
-    program: Program, parts: _Parts, name: str, network_answers: Tensor, centred: Tensor
+    program: Program, parts: _Parts, name: str, network_answers: Tensor, centered: Tensor
 ) -> Distilled:
     """The program of these parts, and the certificate of exactly the numbers that are written."""
     changed, waves = _cut(program, parts)
-    logits, norm = program_logits(changed), centred.norm().item()
-    error = centred - (logits - logits.mean(dim=-1, keepdim=True))
+    logits, norm = program_logits(changed), centered.norm().item()
+    error = centered - (logits - logits.mean(dim=-1, keepdim=True))
     certificate = Certificate(
         share=1 - (error.norm().item() / norm) ** 2 if norm > 0 else math.nan,
         largest_error=error.abs().max().item(),

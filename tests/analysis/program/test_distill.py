@@ -17,10 +17,10 @@ from algophase.analysis.circles.formulas import clock_logits
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.logits.sums import answers
-from algophase.analysis.program.distil import Distilled, distil, distil_logits
+from algophase.analysis.program.distill import Distilled, distill, distill_logits
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -64,7 +64,7 @@ def check(found: Distilled, network: Network, folder: Path) -> None:
 def test_a_program_is_what_its_certificate_says(
     network: Network, smallest: bool, tmp_path: Path
 ) -> None:
-    found = distil(network, smallest=smallest)
+    found = distill(network, smallest=smallest)
     assert found.certificate.agreeing == network.task.modulus**2
     check(found, network, tmp_path)
 
@@ -82,7 +82,7 @@ def test_released_networks_agree_on_every_pair(
     released: Path, name: str, share: float, tmp_path: Path
 ) -> None:
     network = in_float64(algophase.load(released / f"model_{name}.pt"))
-    found = distil(network)
+    found = distill(network)
     assert found.certificate.agreeing == found.certificate.pairs == 3481
     assert found.certificate.share == pytest.approx(share, abs=5e-4)
     check(found, network, tmp_path)
@@ -90,18 +90,18 @@ def test_released_networks_agree_on_every_pair(
 
 def test_three_numbers_are_nearly_all_of_model_a(released: Path) -> None:
     network = in_float64(algophase.load(released / "model_p99zdpze5l.pt"))
-    found = distil(network, smallest=True, least_share=0.99)
+    found = distill(network, smallest=True, least_share=0.99)
     assert (found.frequencies, found.numbers) == ((17, 3, 15), 3)
     assert found.certificate.share == pytest.approx(0.9948, abs=5e-4)
     assert found.certificate.agreeing == 3481
-    assert distil(network, smallest=True).numbers == 1  # cos w r alone is right on every pair
+    assert distill(network, smallest=True).numbers == 1  # cos w r alone is right on every pair
 
 
 def test_a_smallest_program_takes_the_smaller_parts_only_where_they_are_needed() -> None:
     p, numbers = 7, torch.arange(7)
     logits = clock_logits(p, 2)
     logits = logits + 3 * (numbers == 5)  # an offset that changes the answers
-    found = distil_logits(logits, smallest=True)
+    found = distill_logits(logits, smallest=True)
     assert found.offsets is not None
     assert found.readout is None
     assert found.certificate.agreeing == p * p
@@ -109,23 +109,23 @@ def test_a_smallest_program_takes_the_smaller_parts_only_where_they_are_needed()
 
 def test_an_untrained_network_is_distilled_as_far_as_it_goes(tmp_path: Path) -> None:
     network = in_float64(
-        initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
+        initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
     )
-    whole = distil(network)
+    whole = distill(network)
     check(whole, network, tmp_path)
     agreeing = whole.certificate.agreeing
     assert agreeing < 49
     with pytest.raises(InputError, match=f"no program .* agrees on {agreeing} of 49 pairs"):
-        distil(network, smallest=True)
+        distill(network, smallest=True)
 
 
 def test_a_share_that_no_program_reaches_is_refused() -> None:
     logits = clock_logits(7, 2) + 0.1 * torch.from_numpy(
         np.random.default_rng(0).normal(size=(7, 7, 7))
     )
-    assert distil_logits(logits, smallest=True).certificate.disagreeing == 0
+    assert distill_logits(logits, smallest=True).certificate.disagreeing == 0
     with pytest.raises(InputError, match=r"no program .* and explains 0\.9999 of its logits"):
-        distil_logits(logits, smallest=True, least_share=0.9999)
+        distill_logits(logits, smallest=True, least_share=0.9999)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-15, 1e-6, 1e6, 1e15, 1e100])
@@ -134,8 +134,8 @@ def test_the_smallest_program_does_not_depend_on_the_size_of_the_logits(
 ) -> None:
     """Powers of ten, since numbers are written with so many decimal digits."""
     logits = grid_logits(handmade_pizza(13, (1, 3), accompanied=True)).cpu()
-    usual = distil_logits(logits, smallest=True, least_share=0.99)
-    scaled = distil_logits(scale * logits, smallest=True, least_share=0.99)
+    usual = distill_logits(logits, smallest=True, least_share=0.99)
+    scaled = distill_logits(scale * logits, smallest=True, least_share=0.99)
     assert (scaled.frequencies, scaled.numbers) == (usual.frequencies, usual.numbers)
     assert scaled.certificate.share == pytest.approx(usual.certificate.share, abs=1e-6)
     assert scaled.certificate.disagreeing == 0
@@ -143,7 +143,7 @@ def test_the_smallest_program_does_not_depend_on_the_size_of_the_logits(
         scaled.profiles, scale * usual.profiles, rtol=1e-5, atol=1e-5 * scale
     )
     run(scaled, tmp_path)
-    assert distil_logits(scale * logits).numbers == distil_logits(logits).numbers
+    assert distill_logits(scale * logits).numbers == distill_logits(logits).numbers
 
 
 HOSTILE = [
@@ -163,14 +163,14 @@ def test_no_id_runs_as_code(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     network = handmade_clock(7, (1,))
     network.id = name
-    (tmp_path / "program.py").write_bytes(distil(network).source.encode())
+    (tmp_path / "program.py").write_bytes(distill(network).source.encode())
     names = runpy.run_path(str(tmp_path / "program.py"), run_name="__main__")
     assert f"as network {name} computes it" in names["__doc__"]
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
 def test_the_file_needs_numpy_alone_and_notices_a_changed_number(tmp_path: Path) -> None:
-    found = distil(handmade_clock(7, (1,)), smallest=True)
+    found = distill(handmade_clock(7, (1,)), smallest=True)
     path = tmp_path / "program.py"
     path.write_text(found.source)
     code = (

@@ -1,4 +1,4 @@
-"""`algophase distil`: the program inside a network as a short Python file."""
+"""`algophase distill`: the program inside a network as a short Python file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,10 +9,10 @@ from algophase.cli import completion
 from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, State
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && python program.py"
+EXAMPLE = "algophase distill networks/my-pizza.safetensors -o program.py && python program.py"
 
 
-def distil(
+def distill(
     path: Annotated[
         Path,
         typer.Argument(
@@ -57,7 +57,7 @@ def distil(
     if no program answers every pair as the network does; the exit code is then 1.
     """
     from algophase.analysis.analyze import analyze
-    from algophase.analysis.program.distil import distil as distil_network
+    from algophase.analysis.program.distill import distill as distill_network
     from algophase.core.errors import InputError
     from algophase.core.wording import counted
     from algophase.storage import load
@@ -72,7 +72,7 @@ def distil(
     network = load(
         path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
     )
-    program = distil_network(network, smallest=smallest, least_share=least_share)
+    program = distill_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
     echo(f"{network.id}: {analyze(network).verdict.headline}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
