@@ -1,7 +1,7 @@
 """The public names of algophase: this list is the only one.
 
-Type checkers and editors read it as it stands. At run time `__init__.py` reads it too, and imports a
-name from its module when it is first used.
+Type checkers and editors read it as it stands. At run time `__init__.py` reads it too, and imports
+a name from its module when it is first used.
 """
 
 from algophase.analysis.analyze import analyze as analyze

@@ -138,7 +138,7 @@ def test_numbers_that_no_share_can_have_are_explained() -> None:
     negative, beyond, kept = odd_numbers(odd)
     assert negative.startswith("A negative share:")
     assert beyond == (
-        "The shares exceed 100% by 10.00%: instances overlap, so what they share is counted twice."
+        "The shares exceed 100% by 10.00%: instances overlap, so what they have in common counts twice."
     )
     assert kept.startswith("Kept above 100%:")
     page = Page("page")

@@ -80,7 +80,8 @@ class Quantity:
         triples)", which one it is.
 
     >>> from algophase import Quantity
-    >>> Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()).label
+    >>> largest_logit = lambda subject: subject.logits.abs().max()
+    >>> Quantity("logit_scale", "logit scale", measure=largest_logit).label
     'logit scale'
     """
 
@@ -142,7 +143,8 @@ def register(quantity: Quantity) -> Quantity:
     up.
 
     >>> from algophase import Quantity, analyze, handmade_clock, register
-    >>> scale = register(Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()))
+    >>> largest_logit = lambda subject: subject.logits.abs().max()
+    >>> scale = register(Quantity("logit_scale", "logit scale", measure=largest_logit))
     >>> round(analyze(handmade_clock(7, (1, 2, 3))).logit_scale, 6)
     3.0
     >>> unregister("logit_scale")

@@ -127,7 +127,8 @@ class Analysis:
         again.
 
         >>> from algophase import Thresholds, analyze, handmade_clock
-        >>> analyze(handmade_clock(23)).decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
+        >>> analysis = analyze(handmade_clock(23))
+        >>> analysis.decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
         'Clock'
         """
         check_thresholds(thresholds)

@@ -226,8 +226,8 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
         echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
     if outcome.without_weights:
         echo(
-            f"the weights of {counted(outcome.without_weights, 'run')} were not kept when they were made; "
-            "`algophase retrain` brings one back"
+            f"the weights of {counted(outcome.without_weights, 'run')} were not kept; "
+            "restore a run's weights with `algophase retrain`"
         )
     echo(f"the table is in {path}")
 

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -201,9 +201,11 @@ def _networks(
                 f"{', '.join(LINEAR_MODELS)}"
             )
         settings = {"width": width, "layers": layers, "heads": heads, "activation": activation}
-        options = {name: value for name, value in settings.items() if value is not None}
+        options: dict[str, Any] = {
+            name: value for name, value in settings.items() if value is not None
+        }
         rates = list(dict.fromkeys(rates or [1.0]))
-        return [TransformerSettings(attention_rate=rate, **options) for rate in rates]  # type: ignore[arg-type]
+        return [TransformerSettings(attention_rate=rate, **options) for rate in rates]
     if model not in LINEAR_MODELS:
         raise InputError(
             f"model is {model!r}; choose one of transformer, {', '.join(LINEAR_MODELS)}"

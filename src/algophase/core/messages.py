@@ -15,8 +15,12 @@ from contextlib import contextmanager
 @contextmanager
 def listening(tell: Callable[[int, str], None]) -> Iterator[None]:
     """Meanwhile `tell` gets the level and the text of every message from level INFO on."""
-    logger, handler = logging.getLogger("algophase"), logging.Handler()
-    handler.emit = lambda record: tell(record.levelno, record.getMessage())  # type: ignore[method-assign]
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(record.levelno, record.getMessage())
+
+    logger, handler = logging.getLogger("algophase"), Handler()
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -88,8 +88,11 @@ class NetworkSettings(Settings):
         return (self,)
 
     def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "NetworkSettings":
-        """The smallest network that holds itself and those stacked with it, of the same `stack_key`. size:
-        rounds each size up.
+        """The smallest network that has room for this one and for those stacked with it.
+
+        Arguments:
+            stacked: settings of the networks in the stack, all with the same `stack_key`.
+            size: rounds each size up.
         """
         return self
 

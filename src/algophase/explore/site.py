@@ -38,8 +38,8 @@ PAGE = """<!DOCTYPE html>
 <body><a class="skip" href="#main">Skip to the populations</a>{body}</body></html>
 """
 ABOUT = (
-    "One point per run, by its two metrics; dotted: where the paper draws its lines. Clocks lie "
-    "up on the left, Pizzas down on the right. Choose a population to explore its runs and networks."
+    "One point per run, by its two metrics; the dotted lines are the paper's. Clocks are at the "
+    "upper left, Pizzas at the lower right. Choose a population to explore its runs and networks."
 )
 
 

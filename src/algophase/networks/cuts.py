@@ -1,9 +1,11 @@
 """Where the operands of a module from elsewhere are cut off: their embeddings are read there, and
 put back.
 
-    Lookup       modules that turn token numbers into embeddings (nn.Embedding, TransformerLens's Embed)
+    Lookup       modules that turn token numbers into embeddings (nn.Embedding,
+                 TransformerLens's Embed)
     Rows         bare parameters that the module indexes by token numbers
-    FirstLayer   one-hot numbers times a first matrix: its columns are the tables, and their sum is put back
+    FirstLayer   one-hot numbers times a first matrix: its columns are the tables, and their sum
+                 is put back
 
 To put embeddings into a Lookup, operands are written as numbers beyond every vocabulary, which mark
 where they arrive.
@@ -37,7 +39,8 @@ def _patched(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
             del module.forward
 
 
-# Where the two operands stand in each argument: masks (1, ...) of the entries that change with them.
+# Where the two operands stand in each argument: masks (1, ...) of the entries that change with
+# them.
 Masks = list[tuple[Tensor, Tensor]]
 
 

@@ -1,9 +1,11 @@
 """The linear models of appendix E: embeddings added (alpha, beta, gamma, alpha') or concatenated
 (delta), one or two layers.
 
-alpha   W_U relu(L_1(x_1 + x_2))            alpha'  the same with an embedding table for each operand
-beta    W_U relu(L_2 relu(L_1(x_1 + x_2)))  gamma   W_U relu(L_2 relu(L_1(x_1) + L_1(x_2)))
-delta   W_U relu(L_1([x_1; x_2]))
+    alpha   W_U relu(L_1(x_1 + x_2))
+    alpha'  the same, with an embedding table for each operand
+    beta    W_U relu(L_2 relu(L_1(x_1 + x_2)))
+    gamma   W_U relu(L_2 relu(L_1(x_1) + L_1(x_2)))
+    delta   W_U relu(L_1([x_1; x_2]))
 """
 
 import math

@@ -257,8 +257,9 @@ class Network(nn.Module):
         return self(sequence, cache), cache
 
     def weights_digest(self) -> str:
-        """Names its weights to the bit: 16 hexadecimal digits of a SHA-256 over every tensor, with its
-        name, precision and shape.
+        """A name for its exact weights: 16 hexadecimal digits.
+
+        They are the start of a SHA-256 over every tensor, with its name, precision and shape.
 
         >>> from algophase import handmade_clock
         >>> handmade_clock(23).weights_digest() == handmade_clock(23).weights_digest()

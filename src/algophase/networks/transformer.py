@@ -355,8 +355,10 @@ class Transformer(Network):
         return bare
 
     def initial_values(self) -> dict[str, InitialValues]:
-        """Biases zero. The paper's are Gaussian, 1 / sqrt(fan) with a fan of 4 d for the MLP's input
-        matrix, of its outputs for the unembedding, and of d for all others.
+        """The paper's start: biases are zero and weights Gaussian, with deviation 1 / sqrt(fan).
+
+        The fan is 4 d for the MLP's input matrix, the number of outputs for the unembedding, and d
+        for all others.
         """
         width, rules = self.settings.width, {}
         fans = {"W_in": 4 * width, "W_U": self.task.logits}

@@ -38,7 +38,8 @@ WAVES = '''
 def profile(waves, d):
     """Sum of cosine cos(2 pi j d / p) + sine sin(2 pi j d / p) over (j, cosine, sine)."""
     angle = 2 * np.pi * d / MODULUS
-    return sum((cosine * np.cos(j * angle) + sine * np.sin(j * angle) for j, cosine, sine in waves), np.zeros(np.shape(d)))
+    return sum((cosine * np.cos(j * angle) + sine * np.sin(j * angle) for j, cosine, sine in waves)\
+, np.zeros(np.shape(d)))
 '''
 
 BODY = '''
@@ -68,7 +69,8 @@ if __name__ == "__main__":
     others = np.where(every == right[..., None], -np.inf, found).max(axis=-1)
     margin = of_right[..., 0] - others
     accuracy, smallest = (margin > 0).mean(), margin.min()
-    print(f"{{(margin > 0).sum()}} of {{margin.size}} pairs are answered right; smallest margin {{smallest:.4g}}")
+    print(f"{{(margin > 0).sum()}} of {{margin.size}} pairs are answered right; \
+smallest margin {{smallest:.4g}}")
     assert abs(accuracy - {accuracy!r}) < 1e-9, "the accuracy is not the certificate's"
     rounding = 1e-9 * np.abs(found).max()
     assert abs(smallest - {margin!r}) <= rounding, "the smallest margin is not the certificate's"

@@ -77,7 +77,7 @@ def check_format(name: str) -> None:
 
 
 def figure_bytes(figure: "Figure", image_format: str) -> bytes:
-    """A figure as the content of a file, without a time stamp: the same data gives the same bytes."""
+    """A figure as a file's bytes, without a time stamp: the same data gives the same bytes."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(image_format, {})
     buffer = BytesIO()
     figure.savefig(buffer, format=image_format, metadata=metadata)

@@ -56,14 +56,16 @@ from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.training.run.trained import CURVES
 
 MEANING = {
-    "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
-    "distance a\u00a0−\u00a0b.",
-    "Pizza": "It learned the Pizza: it averages the two embeddings and reads the sum off their middle, so how sure it is "
-    "depends on the distance a\u00a0−\u00a0b.",
-    "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both contribute to its answers.",
-    "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
-    "other": "It answers every pair right, but by no algorithm that can be named here.",
-    "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",
+    "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as "
+    "sure of its answer at every distance a\u00a0−\u00a0b.",
+    "Pizza": "It learned the Pizza: it averages the two embeddings and reads the sum off their "
+    "middle, so how sure it is depends on the distance a\u00a0−\u00a0b.",
+    "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both "
+    "contribute to its answers.",
+    "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the "
+    "paper's sense.",
+    "other": "It answers every pair right, but with no algorithm that we recognize.",
+    "lookup": "It answers every pair right, as a lookup table does: no frequency works by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
 NEARLY_LEARNED = (
@@ -71,29 +73,33 @@ NEARLY_LEARNED = (
 )
 
 ABOUT_INSTANCES = (
-    "A network runs a few small algorithms side by side. Each instance is a key frequency of the logits with the circles that "
-    "belong to it, kept alone or left out. Share: of the network's logits. Fit: of what the instance writes alone, how much "
-    "its form explains. Kept: of that, how much is in the network's own logits."
+    "A network runs a few small algorithms side by side. Each instance is a key frequency of the "
+    "logits with the circles that belong to it. Share: the part of the network's logits that the "
+    "instance accounts for. Fit: how much of the logits that it writes alone its form explains. "
+    "Kept: how much of the logits that it writes alone is in the network's own logits."
 )
 ABOUT_LAYERS = (
-    "Additivity, when the instances are kept apart in the residual stream after each layer. A rise means that the layer "
-    "before mixes the instances."
+    "Additivity when the instances are kept apart in the residual stream after each layer. A rise "
+    "means that the layer before mixes the instances."
 )
 ABOUT_PROGRAM = (
-    "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of g(d) cos(2πkr/p) and smaller parts. "
-    "A Clock's profile g is flat, a Pizza's is |cos(πkd/p)|, and a circle of twice the frequency adds −cos(2πkd/p) to either. "
-    "On a circle of two or three points, a short cycle, these coincide: it tells neither."
+    "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of "
+    "g(d) cos(2πkr/p) and smaller parts. A Clock's profile g is flat, a Pizza's is |cos(πkd/p)|, "
+    "and a circle of twice the frequency adds −cos(2πkd/p) to either. On a circle of two or three "
+    "points (a short cycle) these are the same, so it is neither a Clock nor a Pizza."
 )
 NO_CIRCLES = "No frequency of the embedding stands out as a circle."
 ABOUT_CIRCLES = (
-    "FVE: fraction of the variance of the logits, with one circle kept, that each formula explains (the paper's). It is "
-    "100% for a perfect fit, −100% where formula and logits are unrelated, and less where they are opposed. Isolation "
-    "leaves offsets that depend on c alone, and they can make it low. The role comes from the weights of all three "
-    "formulas (Clock, Pizza, accompanying) fitted at once, which such offsets do not change."
+    "FVE, as the paper defines it: the fraction of the variance of the logits, with one circle "
+    "kept, that each formula explains. It is 100% for a perfect fit, −100% where formula and "
+    "logits are unrelated, and less where they are opposed. Isolation leaves offsets that depend "
+    "on c alone, and they can make it low. The role comes from the weights of all three formulas "
+    "(Clock, Pizza, accompanying) fitted at once; such offsets do not change it."
 )
 ABOUT_LOGITS = (
-    "The logit of the right answer for every pair: a Pizza's depends on a\u00a0−\u00a0b (bands along the rows), a Clock's does "
-    "not. First the whole network, then each circle alone, rows and columns in steps of that circle's spacing."
+    "The logit of the right answer for every pair: a Pizza's depends on a\u00a0−\u00a0b (bands "
+    "along the rows), a Clock's does not. First the whole network, then each circle alone, with "
+    "rows and columns in steps of that circle's spacing."
 )
 INDEXED = ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)  # the columns of a table of networks
 
@@ -117,12 +123,14 @@ def odd_numbers(analysis: Analysis) -> list[str]:
     tiny = 0.5e-4  # less is shown as 0.00% and 100.00%
     if any(instance.share < -tiny for instance in instances):
         lines.append(
-            "A negative share: alone, this instance writes logits that point away from the network's own."
+            "A negative share: alone, this instance writes logits that point away from the "
+            "network's own."
         )
     if analysis.instances.remainder < -tiny:
         beyond = percent(-analysis.instances.remainder)
         lines.append(
-            f"The shares exceed 100% by {beyond}: instances overlap, so what they share is counted twice."
+            f"The shares exceed 100% by {beyond}: instances overlap, so what they have in common "
+            "counts twice."
         )
     if any(instance.kept > 1 + tiny for instance in instances):
         lines.append(

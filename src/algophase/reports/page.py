@@ -158,8 +158,8 @@ class Page:
 <main id="main">
 {chr(10).join(self.parts)}
 </main>
-<footer>Made by algophase. Hover over a picture for its numbers, drag to zoom, double-click to zoom out. This file needs no
-network connection.</footer>
+<footer>Made by algophase. Hover over a picture for its numbers, drag to zoom, double-click to zoom
+out. This file needs no network connection.</footer>
 <noscript><p>The pictures need JavaScript; text and tables do not.</p></noscript>
 {run}</body>
 </html>

@@ -75,9 +75,10 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
 def plot_attention(network: Network | Specimen) -> "Figure":
     """What the position that answers takes from each operand, for every pair, head by head.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize, plot_attention
-    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8)))  # untrained
-    >>> plot_attention(network).axes[0].get_title()
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings
+    >>> from algophase import initialize, plot_attention
+    >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8)))
+    >>> plot_attention(untrained).axes[0].get_title()
     'layer 1, head 1'
     """
     specimen = _specimen(network)

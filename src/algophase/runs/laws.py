@@ -6,10 +6,14 @@ and splits are drawn, and turns frequency k into a frequency k / u. At a prime p
 frequencies are therefore equally likely to be keys. Which of them are keys *together* is not
 decided by that, and neither is what a start says about its own keys.
 
+    law       what it says                                 test
     number    the number of keys goes with a setting       Spearman's rank correlation
-    equal     some frequencies are likelier than others    chi-square; null: each network's keys times a unit of its own
-    doubling  k and 2k are keys together, or avoid it      pairs counted; null: uniform sets of the same sizes
-    start     the start says which frequencies are keys    area under the ROC curve of the power in the initial tables
+    equal     some frequencies are likelier than others    chi-square; null: each network's keys
+                                                           times a unit of its own
+    doubling  k and 2k are keys together, or avoid it      number of pairs; null: uniform sets of
+                                                           the same sizes
+    start     the start says which frequencies are keys    area under the ROC curve of the power in
+                                                           the initial tables
 
 A power is simulated from the sizes of the sets and the values of the settings alone, for an effect
 of a stated size.
@@ -115,8 +119,11 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
 
     >>> from algophase import Runs, selection_laws
     >>> laws = selection_laws(Runs.read("gelu"), starts=False)
-    >>> [(law.name, laws.answer(law)) for law in laws.laws]
-    [('number and attention rate', 'no sign of one'), ('equal', 'no sign of one'), ('doubling', 'no sign of one')]
+    >>> for law in laws.laws:
+    ...     print(law.name, "-", laws.answer(law))
+    number and attention rate - no sign of one
+    equal - no sign of one
+    doubling - no sign of one
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")

@@ -3,9 +3,11 @@
 The phase is that of symmetric gradients, inside the paper's line. For each quantity, over accurate
 runs:
 
-    turn    the rate that splits the runs into two groups of the most different means, and what the split explains (R^2)
-    area    probability that a run outside the phase has the larger value than one inside it (ROC area, ties half): 1/2 if the
-            two do not differ. Within tenths of the rate only runs of about equal rate are compared.
+    turn    the rate that splits the runs into two groups of the most different means, and what the
+            split explains (R^2)
+    area    probability that a run outside the phase has the larger value than one inside it (ROC
+            area, ties half): 1/2 if the two do not differ. Within tenths of the rate only runs of
+            about equal rate are compared.
 
 Intervals are 95% percentiles of a bootstrap over runs. A table needs the columns `attention_rate`,
 `validation_accuracy` or `accuracy`, `gradient_symmetricity`, and the quantities, by default those

@@ -192,8 +192,8 @@ def analysis_of_row(
         describes them.
 
     What an older table does not hold is NaN, and there is no verdict where it has the paper's label
-    alone. Profiles of the program and of its instances are left out, and so is a linear network's anatomy:
-    a row holds only their numbers.
+    alone. Profiles of the program and of its instances are left out, and so is a linear network's
+    anatomy: a row holds only their numbers.
     """
     try:
         return Analysis(**fields_of_row(row, circles))

@@ -1,11 +1,14 @@
 """A sweep on disk.
 
-    sweep.json                        the space and its seed: what the i-th run is; which state of the code began it
+    sweep.json                        the space and its seed: what the i-th run is; which state of
+                                      the code began it
     runs-<first>-<count>-<id>.parquet the finished runs, one shard an ensemble
-    moments/                          the same runs along training, under the same names (`--snapshot`)
+    moments/                          the same runs along training, under the same names
+                                      (`--snapshot`)
     networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
-    .unfinished.json                  only while a shard is added: files that count for nothing until it is there
+    .unfinished.json                  only while a shard is added: files that count for nothing
+                                      until it is there
 
 The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of
 moments is written before the shard of its runs and counts only beside it; so is a network, which
@@ -385,4 +388,5 @@ def _epochs(epochs: Sequence[int]) -> str:
 
 
 def _shard_name(indices: Sequence[int], ids: Sequence[str]) -> str:
-    return f"runs-{min(indices):06d}-{len(ids)}-{hashlib.sha256(','.join(ids).encode()).hexdigest()[:8]}.parquet"
+    digest = hashlib.sha256(",".join(ids).encode()).hexdigest()
+    return f"runs-{min(indices):06d}-{len(ids)}-{digest[:8]}.parquet"

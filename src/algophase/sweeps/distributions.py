@@ -3,7 +3,8 @@
 Written as plain data (in TOML and in a sweep's own file): a bare value is fixed, and a table says
 how it varies,
 
-    {uniform = [0, 1]}   {log_uniform = [32, 512], integer = true}   {choice = ["relu", "gelu"]}   {grid = [1, 2, 4]}
+    {uniform = [0, 1]}            {log_uniform = [32, 512], integer = true}
+    {choice = ["relu", "gelu"]}   {grid = [1, 2, 4]}
 
 A grid's values are not drawn: the runs go through the product of all grids of a space, one cell
 after the other.

@@ -45,8 +45,9 @@ class Space:
         `hidden.*`.
 
     >>> from algophase import Space
-    >>> space = Space.from_dict({"name": "rates", "network": {"attention_rate": {"uniform": [0, 1]}}})
-    >>> space.run(7, seed=0) == space.run(7, seed=0)  # run 7 of a space and seed is always the same run
+    >>> network = {"attention_rate": {"uniform": [0, 1]}}
+    >>> space = Space.from_dict({"name": "rates", "network": network})
+    >>> space.run(7, seed=0) == space.run(7, seed=0)  # a space and a seed give the same run 7
     True
     """
 

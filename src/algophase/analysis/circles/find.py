@@ -1,9 +1,9 @@
 """Circles in the embedding, found two ways, and circle isolation (sections 2.1 and 3.3).
 
 By principal components, as in the paper: components 1-2, 3-4, ... are a circle when both are waves
-of one frequency. By frequency: the tokens are projected onto the Fourier modes of one frequency, which stays right
-where circles of equal size share components and no pair shows either of them. `find_circles` takes
-the paper's way where it is clean and the second for what is left.
+of one frequency. By frequency: the tokens are projected onto the Fourier modes of one frequency.
+That is still right where circles of equal size share components, so that no pair shows either of
+them. `find_circles` takes the paper's way where it is clean and the second for what is left.
 """
 
 import math

@@ -5,10 +5,12 @@ With w = 2 pi k / p (figure 1, appendices A and D):
 
     Clock               cos w(a + b - c)
     Pizza               |cos w(a - b)/2| cos w(a + b - c)
-      as differences    |cos w(a - b)/2| (|cos w(a + b - c)/2| - |sin w(a + b - c)/2|), since |cos t| - |sin t| ~ cos 2t
-      two terms         alpha cos w c + beta sin w c, alpha and beta from absolute values of sums of embeddings
+      as differences    |cos w(a - b)/2| (|cos w(a + b - c)/2| - |sin w(a + b - c)/2|),
+                        since |cos t| - |sin t| ~ cos 2t
+      two terms         alpha cos w c + beta sin w c, alpha and beta from absolute values of sums
+                        of embeddings
     Accompanying Pizza  -cos w(a - b) cos w(a + b - c), on a circle of frequency 2k, for a Pizza of
-    frequency k
+                        frequency k
 
 Several frequencies add up. Frequencies may be any integers: k, -k and k + p are the same circle.
 """

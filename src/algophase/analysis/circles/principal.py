@@ -113,9 +113,11 @@ class PrincipalComponents:
 
     @functools.cached_property
     def columns(self) -> tuple[Tensor, Tensor]:
-        """left (tables, p, c) and right (tables, c, width), whose product over some of the c
-        columns is a part of `centered`: first one column for each component, then one for each wave.
-        Either kind alone makes up the whole."""
+        """left (tables, p, c) and right (tables, c, width).
+
+        Their product over some of the c columns is a part of `centered`. There is one column for
+        each component, then one for each wave; either kind alone makes up the whole.
+        """
         waves = basis(self.modulus).to(self.coordinates.dtype)
         tables = len(self.coordinates)
         every_wave = waves.T.expand(tables, -1, -1)

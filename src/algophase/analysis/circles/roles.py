@@ -79,8 +79,10 @@ class CircleEvidence:
 
 
 def role_of(item: CircleEvidence, thresholds: Thresholds) -> Role:
-    """By the same two lines as the form of an instance: how much the shapes explain, and how much of
-    its amplitude must follow one of them.
+    """What a circle does, by the same two thresholds as the form of an instance.
+
+    They say how much the shapes must explain, and how much of the circle's amplitude must follow
+    one of them.
     """
     if falls_short(item.explained, thresholds.fit):
         return "unclear"

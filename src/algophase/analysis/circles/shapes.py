@@ -6,7 +6,8 @@ g is close to a combination of
 
     Clock      1
     Pizza      |cos (w d + o) / 2|   the length of the midpoint of the two tokens
-    companion  -cos(w d + o)         what a circle of twice the frequency adds to either (appendix D)
+    companion  -cos(w d + o)         what a circle of twice the frequency adds to either
+                                     (appendix D)
 
 Both readings of a network rest on this one fit. The paper's *roles* (`circles.roles`) fit a circle
 kept alone: the first two at its own frequency, and the third at the frequency of the circle that

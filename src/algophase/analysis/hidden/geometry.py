@@ -6,7 +6,9 @@ f / p its shape is compared with three ideal ones by linear CKA:
 
     disc    (cos theta a + cos theta b, sin theta a + sin theta b)
     torus   (cos theta a, sin theta a, cos theta b, sin theta b)      CKA(disc, torus) = 1 / sqrt 2
-    circle  (cos theta (a + b), sin theta (a + b))                    also of what the cluster writes on the logits
+    circle  (cos theta (a + b), sin theta (a + b))
+
+What the cluster writes on the logits is compared with the circle as well.
 
 *Phase alignment* is the distance min(|a - b|, p - |a - b|) of the pair on which a unit is largest;
 two networks' distributions are compared by Gaussian MMD.

@@ -60,8 +60,8 @@ class AttentionHeads:
     waves would have.
 
     >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialize
-    >>> found = attention_heads(initialize(RunSettings(network=TransformerSettings(attention_rate=0.0))))
-    >>> found.constant.tolist()
+    >>> uniform = RunSettings(network=TransformerSettings(attention_rate=0.0))
+    >>> attention_heads(initialize(uniform)).constant.tolist()
     [True, True, True, True]
     """
 
@@ -137,8 +137,8 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
     strongly.
 
     >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
-    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8, heads=2, attention_rate=0.0)))
-    >>> attention_heads(network)
+    >>> settings = TransformerSettings(8, heads=2, attention_rate=0.0)
+    >>> attention_heads(initialize(RunSettings(TaskSettings(7), settings)))
     <AttentionHeads: 0, 1 are constant>
     """
     subject = Subject(network, device)

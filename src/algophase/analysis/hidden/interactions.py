@@ -48,7 +48,8 @@ def without_interactions(
         undefined.
 
     >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
-    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=1.0)))
+    >>> settings = TransformerSettings(8, attention_rate=1.0)
+    >>> network = initialize(RunSettings(TaskSettings(7), settings))
     >>> round(without_interactions(network).product_share, 6)
     0.0
     """
@@ -70,8 +71,8 @@ class _Without(Subject):
         layer = self.network.stream_layer()
         if layer is None:
             raise InputError(
-                f"network {network.id} is not a one-layer transformer of the paper; only its hidden units "
-                "read interactions here"
+                f"network {network.id} is not a one-layer transformer of the paper; "
+                "interactions are defined for its hidden units alone"
             )
         self.layer, self.direct, self.products_only = layer, direct, products_only
 

@@ -99,7 +99,8 @@ class LearningCoefficient:
         its length.
     warnings: why not to trust it.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficient
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+    >>> from algophase import initialize, learning_coefficient
     >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
     >>> coefficient = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
     >>> low, high = coefficient.interval
@@ -151,7 +152,8 @@ def learning_coefficient(
 ) -> LearningCoefficient:
     """The local learning coefficient of one network; options as of `learning_coefficients`.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficient
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+    >>> from algophase import initialize, learning_coefficient
     >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
     >>> coefficient = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
     >>> coefficient.samples, coefficient.trace.shape
@@ -174,8 +176,10 @@ def learning_coefficients(
 
     engine, device, precision: as in `train`. progress: False shows no bar.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialize, learning_coefficients
-    >>> networks = [initialize(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+    >>> from algophase import initialize, learning_coefficients
+    >>> settings = TaskSettings(7), TransformerSettings(8)
+    >>> networks = [initialize(RunSettings(*settings, seed=seed)) for seed in (0, 1)]
     >>> coefficients = learning_coefficients(networks, Sampling(2, 5, 9))
     >>> [coefficient.id for coefficient in coefficients] == [network.id for network in networks]
     True

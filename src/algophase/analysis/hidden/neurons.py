@@ -2,18 +2,20 @@
 
 With w = 2 pi f / p, a unit of frequency f reads and writes
 
-    x(a, b) = mean + alpha_a cos(w a + phi_a) + alpha_b cos(w b + phi_b) + rest,     gamma cos(w c + phi_c) + rest,
+    reads   x(a, b) = mean + alpha_a cos(w a + phi_a) + alpha_b cos(w b + phi_b) + rest
+    writes  gamma cos(w c + phi_c) + rest
 
 R^2 is the share of x's variance without its rest. In a Pizza phi_a = phi_b = phi and phi_c = 2 phi,
-so the *resultant*
-|mean of e^{i(phi_a + phi_b - phi_c)}| is 1. A ReLU layer of such units at many phases is a quadrature of the integral
+so the *resultant* |mean of e^{i(phi_a + phi_b - phi_c)}| is 1. A ReLU layer of such units at many
+phases is a quadrature of the integral (Yip et al., arXiv 2412.03773)
 
-    integral over phi of ReLU(cos(u + phi)) cos(v + 2 phi) = 2/3 cos(v - 2 u)          (Yip et al., arXiv 2412.03773)
+    integral over phi of ReLU(cos(u + phi)) cos(v + 2 phi) = 2/3 cos(v - 2 u)
 
 with u = w (a + b) / 2 and v = w c, since cos(w a + phi) + cos(w b + phi) = 2 cos(w (a - b) / 2)
 cos(u + phi). A cluster writes
 
-    K |cos(w (a - b) / 2)| cos(w (a + b - c)),     K = 2 / (3 pi) sum over its units of gamma (alpha_a + alpha_b) / 2.
+    K |cos(w (a - b) / 2)| cos(w (a + b - c))
+    K = 2 / (3 pi) sum over its units of gamma (alpha_a + alpha_b) / 2
 """
 
 import math

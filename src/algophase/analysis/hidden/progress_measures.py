@@ -14,7 +14,9 @@ Held-out answers are ours. The answer-following part of all pairs is right alrea
 the training pairs are known by heart and nothing else is: averaging spreads them. The same average
 over pairs that were never trained on has no such help:
 
-    H(d, r) = mean over the held-out pairs (a, a - d) of Q[a, a - d, 2 a - d - r],     right at d if H(d, 0) is the largest.
+    H(d, r) = mean over the held-out pairs (a, a - d) of Q[a, a - d, 2 a - d - r]
+
+It is right at d if H(d, 0) is the largest.
 """
 
 import math
@@ -43,8 +45,9 @@ class ProgressMeasures:
         if unknown.
 
     >>> from algophase import handmade_clock, progress_measures
-    >>> progress_measures(handmade_clock(7, (1, 2)))
-    <ProgressMeasures: loss 0.529, restricted 0.529, excluded 1.946; Gini 0.3333 at key frequencies 1, 2>
+    >>> measures = progress_measures(handmade_clock(7, (1, 2)))
+    >>> round(measures.loss, 3), round(measures.restricted_loss, 3), measures.frequencies
+    (0.529, 0.529, (1, 2))
     """
 
     frequencies: tuple[int, ...]

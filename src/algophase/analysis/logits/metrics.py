@@ -1,9 +1,12 @@
 """The paper's three metrics: gradient symmetricity, distance irrelevance (section 4.1) and
 circularity (appendix B).
 
-gradient symmetricity   s_g = mean over (a, b, c) of cos(dQ_abc/dE_a, dQ_abc/dE_b), in [-1, 1]; Pizza 1, Clock low
-distance irrelevance    q = mean_d std_i(L[i, i + d]) / std(L), in [0, 1]; Pizza low, Clock high
-circularity             c = mean over the first four principal components of the largest share one frequency has of it
+    gradient symmetricity   s_g = mean over (a, b, c) of cos(dQ_abc/dE_a, dQ_abc/dE_b), in [-1, 1]
+                            Pizza: 1, Clock: low
+    distance irrelevance    q = mean_d std_i(L[i, i + d]) / std(L), in [0, 1]
+                            Pizza: low, Clock: high
+    circularity             c = mean over the first four principal components of the largest share
+                            that one frequency has of the component
 """
 
 import functools

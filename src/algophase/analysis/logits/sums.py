@@ -1,8 +1,8 @@
 """Sums over all p^3 logits of several embeddings of one network: all that the program and the
 instances are read from.
 
-Logits are centered over the p labels first, since softmax does not see their mean. With d = a - b, s
-= a + b, r = a + b - c,
+Logits are centered over the p labels first, since softmax does not see their mean. With d = a - b,
+s = a + b, r = a + b - c,
 
     offset[c]       mean over a, b              (functions of c alone)
     answer[d, r]    mean over triples of (d, r) (the answer-following class: one triple for each a)
@@ -161,7 +161,7 @@ indices_of = functools.lru_cache(maxsize=4)(make_indices)
 
 
 def _totals(every: Tensor, indices: _Indices, with_sums: bool) -> dict[str, Tensor]:
-    """Totals over some rows a of logits (n, a, b, outputs), by name, as `_read_totals` reads them."""
+    """Totals over some rows a of logits (n, a, b, outputs), by name; `_read_totals` reads them."""
     n, p = len(every), every.shape[2]
     # A tie is not an answer: no other output may reach the right one.
     right_logits = every.gather(-1, indices.label.expand(n, -1, -1, 1))

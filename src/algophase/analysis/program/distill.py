@@ -281,7 +281,8 @@ def _smallest(program: Program, network_answers: Tensor, least_share: float) -> 
             extra = readout * program.readout_share + offsets * program.offset_share
 
             def agrees(waves: int) -> bool:
-                parts = _Parts(n, waves, True, readout, offsets)  # noqa: B023 (called before the next turn)
+                # Called before the next turn of the loops, so their variables have not changed.
+                parts = _Parts(n, waves, True, readout, offsets)  # noqa: B023
                 if strengths[: waves + 1][-1] + extra < least_share:  # noqa: B023
                     return False
                 return torch.equal(

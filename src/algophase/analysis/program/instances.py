@@ -304,7 +304,7 @@ def _serves(double: CircleAlone, circle: CircleAlone) -> bool:
 
 
 class _Chains:
-    """Frequencies that belong together: a union-find over the key frequencies and what joins them."""
+    """Frequencies that belong together: a union-find over the key frequencies."""
 
     def __init__(self, keys: Iterable[int]) -> None:
         self._leader = {k: k for k in keys}

@@ -1,11 +1,14 @@
 """Which algorithm, from the instances: a verdict for every network, with its reasons, its margins
 and how sure it is.
 
-    not learned   some pairs are answered wrong; with few of them, the sentence also says what the others are
+    not learned   some pairs are wrong; if they are few, the sentence also says what answers the
+                  right ones
     Clock, Pizza  the instances that have a form are of that kind, by their share of the logits
-    hybrid        both kinds hold at least `hybrid_share`
-    lookup        right everywhere, but no frequency does by itself what it does in the network, and none stands out: a table
-    other         right everywhere, and none of these, or short cycles alone; or it learned another task than it was taken for
+    hybrid        both kinds have at least `hybrid_share`
+    lookup        right everywhere, but no frequency does by itself what it does in the network,
+                  and none stands out: a table
+    other         right everywhere, and none of these, or short cycles alone; or it learned another
+                  task than expected
 
 An instance whose circle has two or three points is a *short cycle*: Clock and Pizza compute it
 alike (`forms` says why). Its logits are explained, so it counts as one with a form, but it is

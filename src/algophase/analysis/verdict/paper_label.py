@@ -202,12 +202,12 @@ def _roles(evidence: Sequence[CircleEvidence]) -> list[str]:
         if not members:
             continue
         s = "s" if len(members) == 1 else ""
+        partners = [f"{item.circle.frequency} with {item.accompanies}" for item in members]
         doing = {
             "Clock": f"act{s} as a Clock",
             "Pizza": f"act{s} as a Pizza",
             "mixed": f"act{s} as a Clock-Pizza mixture",
-            paired: f"accompan{'ies' if s else 'y'} a Pizza "
-            f"({', '.join(f'{item.circle.frequency} with {item.accompanies}' for item in members)})",
+            paired: f"accompan{'ies' if s else 'y'} a Pizza ({', '.join(partners)})",
             alone: f"follow{s} the accompanying form, without a partner",
             "unclear": f"follow{s} neither form",
         }[part]

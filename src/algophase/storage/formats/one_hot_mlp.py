@@ -7,9 +7,9 @@ activations, so nothing else tells which one is its own, and without such losses
 refused. What is compared (`_comparison`):
 
     its split is in the file        the loss of either part over the pairs of that part
-    all pairs were trained on       the loss over all pairs; so it is where both losses are the same number
+    all pairs were trained on       the loss over all pairs; also where both losses are equal
     the training fraction f         f * train + (1 - f) * test, which is the loss over all pairs
-    no split is known               the loss over all pairs lies between the two, whatever the split is
+    no split is known               the loss over all pairs lies between the two for any split
 
 A seed does not give the split: their versions shuffle in different ways. Losses are recorded one
 step before the weights, in float32. With published files this alone makes up to 30%, where a wrong

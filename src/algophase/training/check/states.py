@@ -8,10 +8,12 @@ rate is trained at the largest half, quarter, ... at which it does not.
 
     start             as drawn from the seed
     middle            after 100 steps
-    late              after 300 steps, with the unembedding scaled so that the training loss is about 1e-7
-    dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay leaves them at low rates
-    near divergence   the start with larger parameters: doubled with one layer, and with more by what makes logits as large, up
-                      to 64 times what they were
+    late              after 300 steps, with the unembedding scaled so that the training loss is
+                      about 1e-7
+    dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay
+                      leaves them at low rates
+    near divergence   the start with larger parameters: doubled with one layer, and with more layers
+                      by what makes logits as large, up to 64 times what they were
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """AdamW for many networks at once, each with its own learning rate, decay, betas and warm-up.
 
     theta <- theta (1 - r lambda);  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
-    theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps),   r = rate * min((t - 1) / warmup, 1)
+    theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+    r = rate * min((t - 1) / warmup, 1)
 
 with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives
 on the device, so that a whole epoch can be captured in a CUDA graph.

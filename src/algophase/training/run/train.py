@@ -59,8 +59,10 @@ def train(
     is finished. Messages go to
     the logger `algophase`: warnings, and at level INFO what is about to be trained.
 
-    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
-    >>> runs = [RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5), seed=seed) for seed in (0, 1)]
+    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+    >>> from algophase import train
+    >>> settings = TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5)
+    >>> runs = [RunSettings(*settings, seed=seed) for seed in (0, 1)]
     >>> [trained.run.seed for trained in train(runs, device="cpu")]
     [0, 1]
     """
@@ -351,9 +353,8 @@ def continued(
         refusal = pending.refusal(group, watch.to_dict())
         if refusal is not None:
             raise InputError(
-                f"{checkpoint.where(pending)} holds these runs at epoch {pending.epoch} and cannot be "
-                f"continued: {refusal}; "
-                "ask for what it has, or remove it to start anew"
+                f"{checkpoint.where(pending)} has these runs at epoch {pending.epoch} and cannot "
+                f"be continued: {refusal}; use its settings, or delete it to start again"
             )
         first.append(group)
         for index in indices:

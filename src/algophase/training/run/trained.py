@@ -58,7 +58,8 @@ class TrainedRun:
         it was then.
     seconds: this run's share of the time its ensemble took.
 
-    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
+    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+    >>> from algophase import train
     >>> run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
     >>> (trained,) = train([run], device="cpu")
     >>> trained.epochs, trained.diverged_at, len(trained.history.training_loss)
