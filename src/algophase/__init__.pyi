@@ -36,6 +36,9 @@ from algophase.analysis.result import Analysis as Analysis
 from algophase.analysis.specimen import Specimen as Specimen
 from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
 from algophase.core.errors import InputError as InputError
+from algophase.core.interrupts import Stopped as Stopped
+from algophase.core.interrupts import TrainingInterrupted as TrainingInterrupted
+from algophase.core.progress import Progress as Progress
 from algophase.core.settings import LinearSettings as LinearSettings
 from algophase.core.settings import NetworkSettings as NetworkSettings
 from algophase.core.settings import RunSettings as RunSettings
@@ -77,7 +80,6 @@ from algophase.sweeps.spaces import Space as Space
 from algophase.training.run.loop import EarlyStop as EarlyStop
 from algophase.training.run.train import train as train
 from algophase.training.run.trained import TrainedRun as TrainedRun
-from algophase.training.run.trained import TrainingInterrupted as TrainingInterrupted
 
 __all__: list[str]
 __version__: str

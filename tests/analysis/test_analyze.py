@@ -10,6 +10,7 @@ from algophase.analysis.catalogue import metrics
 from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.core.settings import (
     LinearSettings,
     NetworkSettings,
@@ -152,9 +153,10 @@ def test_many_networks_are_analyzed_as_each_alone() -> None:
         *(initialize(RunSettings(task=task, network=settings)) for task, settings in UNTRAINED),
         handmade_clock(7, (1, 2)).float(),
     ]
-    finished: list[int] = []
-    results = analyze_many(networks, Thresholds(accuracy=0.0), progress=finished.append)
-    assert finished == list(range(1, len(networks) + 1))
+    reports: list[Progress] = []
+    results = analyze_many(networks, Thresholds(accuracy=0.0), progress=reports.append)
+    assert [report.done for report in reports] == list(range(1, len(networks) + 1))
+    assert reports[-1].share == 1
     for result, network in zip(results, networks, strict=True):
         assert isinstance(result, Analysis)
         assert result.to_dict() == analyze(network, Thresholds(accuracy=0.0)).to_dict()

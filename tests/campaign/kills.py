@@ -18,6 +18,7 @@ from unittest.mock import patch
 import kill_sweep
 from trial import INTERRUPTED, REFUSED, Ended, at_operation, die, in_child
 
+from algophase.core.interrupts import Stopped
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.storage.trained_runs import train_into
@@ -26,7 +27,6 @@ from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
-from algophase.training.run.trained import TrainingInterrupted
 
 SPACE = Space.from_dict(
     {
@@ -63,7 +63,7 @@ def run_sweep(out: Path, **request: Any) -> None:
 def run_training(out: Path) -> None:
     try:
         train_into(out, RUNS, device="cpu", watch=WATCH, ensemble_size=4)
-    except TrainingInterrupted:
+    except Stopped:
         raise KeyboardInterrupt from None
 
 

@@ -7,7 +7,7 @@ import pytest
 from commands import call
 from commands import invoke as run
 
-from algophase.cli.output import TrainingBar
+from algophase.cli.output import CommandBar
 from algophase.core.gallery import shipped_sweeps
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
@@ -411,7 +411,7 @@ def test_ctrl_c_saves_nothing(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     before = SweepDirectory(sweep).kept()
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(TrainingBar, "__call__", press)
+    monkeypatch.setattr(CommandBar, "__call__", press)
     result = run("retrain", sweep, 1, "--force")
     assert result.exit_code == 130
     assert "interrupted: nothing was saved" in result.stderr

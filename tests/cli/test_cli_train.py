@@ -6,11 +6,11 @@ import torch
 from commands import call, invoke
 from typer.testing import Result
 
-from algophase.cli.output import TrainingBar
+from algophase.cli.output import CommandBar
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.storage import load
 from algophase.training.run import loop
-from algophase.training.run.trained import Progress
 
 SMALL = ("--modulus", 7, "--width", 8, "--device", "cpu")
 
@@ -190,7 +190,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
 ) -> None:
     options = (*SMALL, "--epochs", 60, "--seeds", 3, "--ensemble-size", 2, "--no-analysis", "--out")
 
-    def press(_: TrainingBar, progress: Progress) -> None:
+    def press(_: CommandBar, progress: Progress) -> None:
         if progress.ensemble == 2 and progress.epoch >= 7:
             raise KeyboardInterrupt
 
@@ -198,7 +198,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
         patch.setattr(
             loop, "CHUNK_SECONDS", 0.0
         )  # an epoch a chunk, so that it is epoch 7 on any machine
-        patch.setattr(TrainingBar, "__call__", press)
+        patch.setattr(CommandBar, "__call__", press)
         stopped = run(*options, tmp_path / "stopped")
     assert stopped.exit_code == 130, stopped.output
     assert "interrupted at epoch 7" in stopped.stderr

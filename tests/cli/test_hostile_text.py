@@ -11,7 +11,8 @@ import pytest
 from commands import call
 from runs_made import row, sweep_of
 
-from algophase.cli.output import LiveBar
+from algophase.cli.output import CommandBar
+from algophase.core.progress import Progress
 from algophase.core.wording import printable
 from algophase.storage.runs_table import write_shard
 
@@ -58,9 +59,9 @@ def test_no_command_prints_an_escape(tmp_path: Path) -> None:
 
 
 def test_a_bar_shows_no_escape(capsys: pytest.CaptureFixture[str]) -> None:
-    with LiveBar() as bar:
+    with CommandBar() as bar:
         bar.say(f"said {ESCAPE}")
-        bar.show(ESCAPE, description=ESCAPE, state=ESCAPE)
+        bar(Progress(ESCAPE, ESCAPE))
         bar.complain(ESCAPE)
     assert harmless(capsys.readouterr().err)
 

@@ -80,11 +80,11 @@ def test_a_notebook_has_one_bar_that_moves(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=ZMQInteractiveShell))
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     monkeypatch.setattr(progress_module, "SILENCE", 0.0)
-    with Bar("analyzing <all>", 4) as bar:
-        bar(1)
-        bar(2)  # too soon after the first
-        bar(4)
+    with Bar() as bar:
+        bar.count("analyzing <all>", 1, 4)
+        bar.count("analyzing <all>", 2, 4)  # too soon after the first
+        bar.count("analyzing <all>", 4, 4)
     assert [kind for kind, _ in pages] == ["new", "moved"]
-    assert 'value="4" max="4"' in pages[-1][1]["text/html"]
+    assert 'value="1.0" max="1"' in pages[-1][1]["text/html"]
     assert "&lt;all&gt;" in pages[0][1]["text/html"]
     assert pages[0][1]["text/plain"].startswith("analyzing <all>: 1 of 4")

@@ -102,10 +102,10 @@ def test_training_can_be_stopped(
     run_id = run_ids(networks)[1]
 
     def slow(rows: object, groups: object, follow: Any) -> None:
-        from algophase.training.run.trained import Progress
+        from algophase.core.progress import Progress
 
         while True:
-            follow(Progress(1, 3, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5, 0.003))
+            follow(Progress(seconds_left=125.0, epoch=3, epochs=1000))
             time.sleep(0.005)
 
     monkeypatch.setattr(module, "train_again", slow)

@@ -12,6 +12,7 @@ from algophase import Analysis, Network, analyze, handmade_clock, handmade_pizza
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.explore.app import make_app
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
@@ -42,8 +43,8 @@ class Heard:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def starting(self, file: Path, number: int, count: int) -> None:
-        self.lines.append(f"{file.name} is {number} of {count}")
+    def starting(self, progress: Progress) -> None:
+        self.lines.append(f"{progress.doing} is {progress.state}")
         assert self.go_on.wait(60)
 
     def failed(self, problem: InputError) -> None:

@@ -12,6 +12,7 @@ from commands import call
 
 from algophase.analysis.analyze import analyze
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import analyses, save
@@ -41,9 +42,10 @@ def test_every_file_gets_its_analysis_or_its_problem(tmp_path: Path) -> None:
         "pizza-p7-k1.safetensors",
         "absent",
     ]
-    seen = list[tuple[Path, int, int]]()
-    broken, clock, pizza, absent = analyze_files(files, starting=lambda *each: seen.append(each))
-    assert seen == [(file, number, 4) for number, file in enumerate(files, 1)]
+    reports = list[Progress]()
+    broken, clock, pizza, absent = analyze_files(files, progress=reports.append)
+    assert [report.doing for report in reports] == [file.name for file in files]
+    assert [report.state for report in reports] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
     for found, file in ((broken, files[0]), (absent, files[3])):
         assert isinstance(found, Unusable)
         assert isinstance(found.problem, InputError)

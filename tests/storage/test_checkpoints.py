@@ -13,6 +13,8 @@ from safetensors import safe_open
 from torch import Tensor
 
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import (
     LinearSettings,
     NetworkSettings,
@@ -25,7 +27,7 @@ from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train
-from algophase.training.run.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.trained import CURVES, TrainedRun
 
 EPOCHS = 40
 
@@ -89,7 +91,7 @@ def test_going_on_is_the_same_as_never_having_stopped(
     engine: str, runs: list[RunSettings], kept: DirectoryCheckpoints, said: list[str]
 ) -> None:
     straight = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20))
-    with pytest.raises(TrainingInterrupted, match="saved") as caught:
+    with pytest.raises(Stopped, match="saved") as caught:
         train(
             runs,
             engine,
@@ -115,7 +117,7 @@ def test_a_diverged_network_stays_frozen(kept: DirectoryCheckpoints) -> None:
         replace(TRANSFORMERS[1], training=replace(TRANSFORMERS[1].training, learning_rate=1e30)),
     ]
     straight = train(runs, device="cpu")
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(runs, device="cpu", checkpoint=kept, progress=interrupt_at(9))
     resumed = train(runs, device="cpu", checkpoint=kept)
     assert (
@@ -136,7 +138,7 @@ def test_finished_ensembles_stay_finished_and_the_interrupted_one_keeps_its_memb
         if progress.ensemble == 2 and progress.epoch >= 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(TrainingInterrupted) as caught:
+    with pytest.raises(Stopped) as caught:
         train(runs, device="cpu", ensemble_size=2, checkpoint=kept, progress=second_ensemble)
     assert [outcome.run.seed for outcome in caught.value.finished] == [0, 1]
     assert [outcome.run.seed for outcome in caught.value.partial] == [2, 3]
@@ -147,7 +149,7 @@ def test_finished_ensembles_stay_finished_and_the_interrupted_one_keeps_its_memb
 
 
 def test_interrupted_at_the_last_epoch_nothing_is_trained_twice(kept: DirectoryCheckpoints) -> None:
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(EPOCHS))
     seen: list[Progress] = []
     resumed = train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=seen.append)
@@ -179,7 +181,7 @@ def test_running_ensembles_are_saved_from_time_to_time(kept: DirectoryCheckpoint
 def test_a_checkpoint_of_another_kind_is_refused(
     options: dict[str, object], reason: str, kept: DirectoryCheckpoints
 ) -> None:
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
     with pytest.raises(InputError, match=f"epoch 5 .*: {reason}"):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, **options)  # type: ignore[arg-type]
@@ -210,7 +212,7 @@ def test_other_runs_are_not_restored_into_an_ensemble() -> None:
 def test_checkpoints_of_other_runs_are_left_alone(
     kept: DirectoryCheckpoints, said: list[str]
 ) -> None:
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
     train(runs_of(TransformerSettings(width=8)), device="cpu", checkpoint=kept)
     assert not any("checkpoint" in line for line in said)
@@ -220,7 +222,7 @@ def test_checkpoints_of_other_runs_are_left_alone(
 
 
 def test_a_broken_checkpoint_is_one_clear_line(kept: DirectoryCheckpoints) -> None:
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
     (file,) = kept.directory.iterdir()
     content = file.read_bytes()
@@ -238,7 +240,7 @@ Tensors = dict[str, Tensor]
 
 def interrupted(kept: DirectoryCheckpoints) -> Path:
     """The checkpoint of an interrupted training, with a snapshot in it."""
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(
             TRANSFORMERS,
             device="cpu",
@@ -358,7 +360,7 @@ def test_a_renamed_checkpoint_is_continued_under_its_name_and_removed(
     with pytest.raises(InputError, match=f"^{renamed} .*epoch 5"):
         train(TRANSFORMERS, device="cpu", checkpoint=kept)
     again = DirectoryCheckpoints(kept.directory)
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(
             TRANSFORMERS,
             device="cpu",

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import write_atomically
 from algophase.storage.trained_runs import CHECKPOINTS, load_run, run_dynamics, train_into
 from algophase.training.run.loop import Watch
-from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted
 
 RUNS = [
     RunSettings(
@@ -44,9 +45,9 @@ def test_a_deadline_leaves_a_checkpoint_that_the_same_call_continues(
     tmp_path: Path, said: list[str]
 ) -> None:
     def late(progress: Progress) -> None:
-        raise OutOfTime
+        raise Stopped("out of time")
 
-    with pytest.raises(TrainingInterrupted) as caught:
+    with pytest.raises(Stopped) as caught:
         train_into(tmp_path, RUNS[:2], device="cpu", progress=late)
     assert caught.value.saved
     assert caught.value.out_of_time
@@ -82,12 +83,12 @@ def test_stopped_at_a_file_of_an_ensemble_it_goes_on_to_the_same_bits(
     whole = contents(straight)
 
     def later(progress: Progress) -> None:
-        raise OutOfTime
+        raise Stopped("out of time")
 
     for stop in range(1, len(whole) + 1, 4):
         out, count = tmp_path / f"stop-{stop}", 0
         if interrupted:
-            with pytest.raises(TrainingInterrupted):
+            with pytest.raises(Stopped):
                 train_into(out, RUNS[:2], device="cpu", watch=WATCH, progress=later)
 
         def write(path: Path, *content: bytes, stop: int = stop) -> None:

@@ -1,16 +1,18 @@
 """How much of an ensemble a sitting takes on: planned for a GPU, on any machine."""
 
+import contextlib
 import math
-from collections import Counter
+import time
 
 import pytest
 import torch
 
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings, TransformerSettings
-from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
-from algophase.sweeps.work import Standing
+from algophase.sweeps.budget import Trial, can_be_cut, first_of, fitting, time_is_up
+from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.trained import Progress
 
 
 def group(
@@ -23,11 +25,7 @@ def group(
 
 
 def progress(epoch: int, epochs: int = 1000) -> Progress:
-    return Progress(1, epoch, epochs, 1, 1, math.nan, math.nan, math.nan, math.nan, epoch / epochs)
-
-
-def nothing_done() -> Standing:
-    return Standing(200, 0, Counter(), 1.0)
+    return Progress(share=epoch / epochs, epoch=epoch, epochs=epochs)
 
 
 def watched(
@@ -37,14 +35,12 @@ def watched(
     are compiled.
     """
     clock = [0.0]
-    watch = trial(of, nothing_done(), deadline, lambda: clock[0])
-    try:
+    trial = Trial(of, deadline, lambda: clock[0])
+    with contextlib.suppress(Stopped):
         for epoch in epochs:
             clock[0] = 5 + seconds_an_epoch * epoch
-            watch(progress(epoch))
-    except TooLong as late:
-        return len(late.fewer.runs)
-    return None
+            trial(progress(epoch))
+    return None if trial.fewer is None else len(trial.fewer.runs)
 
 
 def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
@@ -58,10 +54,10 @@ def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
     assert watched(1.0, 505.0, epochs, group(200)) == 80  # of 25 blocks ten and a half would
     assert watched(1.0, 605.0, epochs, group(200)) == 96
     # What cannot be cut, or goes on from a checkpoint, is left alone: it is saved when time is up.
-    assert watched(1.0, 505.0, epochs, group(1)) is None
+    assert not can_be_cut(group(1))
     assert watched(1.0, 505.0, epochs, group(8)) is None  # one block
     assert watched(1.0, 205.0, epochs, stacked) is None  # too small a part to be worth it
-    assert watched(1.0, 505.0, epochs, group(200, "cpu", "grid")) is None
+    assert not can_be_cut(group(200, "cpu", "grid"))
     assert watched(1.0, 505.0, epochs[20:], group(200)) is None
 
 
@@ -73,11 +69,15 @@ def test_what_is_nearly_done_when_time_is_up_is_finished() -> None:
 
 
 def test_once_something_is_done_its_speed_is_known() -> None:
-    standing = nothing_done()
-    standing.work = 1.0
-    watch = trial(group(200), standing, 0.0, lambda: 1e9)
-    for epoch in range(100):
-        watch(progress(epoch))
+    deadline = time.monotonic() + 1000
+    work = sum(map(cost, group(200).runs))
+    assert fitting(group(200), 500 / work, deadline) == group(200)
+    part = fitting(group(200), 2000 / work, deadline)
+    assert part is not None
+    assert len(part.runs) == 88  # of 25 blocks eleven and a half would end
+    assert fitting(group(200), 1e6 / work, deadline) is None
+    on_cpu = group(200, "cpu", "grid")
+    assert fitting(on_cpu, 1e6, deadline) == on_cpu
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_a_part_is_made_of_whole_blocks(share: float, engine: str, width: int, k
 
 
 def test_without_a_deadline_everything_fits_and_after_it_nothing() -> None:
-    assert fitting(group(3), nothing_done(), None) == group(3)
-    assert fitting(group(3), nothing_done(), 0.0) is None
+    assert fitting(group(3), None, None) == group(3)
+    assert fitting(group(3), None, 0.0) is None

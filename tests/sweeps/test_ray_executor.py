@@ -20,6 +20,7 @@ import pytest
 
 from algophase.core import threads
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import ray_cluster, ray_executor, ray_task
@@ -27,7 +28,7 @@ from algophase.sweeps.ray_executor import sweep_on_ray
 from algophase.sweeps.ray_task import TaskRuns
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Finished, Options, Standing
+from algophase.sweeps.work import Finished, Options
 
 if find_spec("ray") is None:  # not imported yet: it reads its settings when it is
     pytest.skip("Ray, which the extra `ray` brings, is not installed", allow_module_level=True)
@@ -145,8 +146,8 @@ def test_the_table_is_that_of_a_local_sweep(
     sweep_here(request, SweepDirectory(tmp_path / "local"))
     heard = list[list[str]]()
 
-    def listen(standing: Standing) -> None:
-        if "running" in standing.doing:
+    def listen(progress: Progress) -> None:
+        if "running" in progress.doing:
             heard.append(listening())
 
     outcome = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"), None, 4, listen)
@@ -174,9 +175,9 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
     first, second = two_nodes.head_node, two_nodes.worker_nodes.copy().pop()
     killed: list[int] = []
 
-    def disturb(standing: Standing) -> None:
+    def disturb(progress: Progress) -> None:
         """Once both nodes are at work: the worker of one, and the other as a whole."""
-        if killed or "2 tasks running on 2 nodes" not in standing.doing:
+        if killed or "2 tasks running on 2 nodes" not in progress.doing:
             return
         workers = [*at_work(first), *at_work(second)]
         if len(workers) == 2:
@@ -200,7 +201,7 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
 @pytest.mark.slow
 def test_it_stops_and_goes_on(
     one_thread: None,
-    dawdle: Callable[[Standing], None],
+    dawdle: Callable[[Progress], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     said: list[str],
@@ -212,8 +213,8 @@ def test_it_stops_and_goes_on(
     sweep_here(request, SweepDirectory(tmp_path / "local"))
     there = SweepDirectory(tmp_path / "ray")
 
-    def press(standing: Standing) -> None:
-        if "running" in standing.doing:
+    def press(progress: Progress) -> None:
+        if "running" in progress.doing:
             signal.raise_signal(signal.SIGINT)
 
     with ray_cluster.connected(None):

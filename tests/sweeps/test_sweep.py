@@ -17,6 +17,8 @@ import kill_sweep
 import pytest
 
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress, ignore
 from algophase.networks import Network, initialize
 from algophase.runs.overview import verdict_counts
 from algophase.runs.selection import read_columns
@@ -24,13 +26,11 @@ from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.budget import TooLong
+from algophase.sweeps.budget import Trial
 from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep_here
-from algophase.sweeps.work import Finished, Options, Standing
-from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.trained import Progress
+from algophase.sweeps.work import Finished, Options
 
 TINY = Space.from_dict(
     {
@@ -41,7 +41,7 @@ TINY = Space.from_dict(
     }
 )
 CPU = Options(device="cpu")
-Watch = Callable[[Standing], None]
+Watch = Callable[[Progress], None]
 
 
 def run(path: Path, runs: int = 6, **options: object) -> Outcome:
@@ -148,8 +148,8 @@ def test_a_request_that_cannot_be_met_does_not_bind_the_directory(tmp_path: Path
 
 
 def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str]) -> None:
-    def press(standing: Standing) -> None:
-        if standing.doing.startswith("analyzing network 1 "):
+    def press(progress: Progress) -> None:
+        if progress.doing.startswith("analyzing network 1 "):
             os.kill(os.getpid(), signal.SIGINT)
 
     options = Options(device="cpu", ensemble_size=2)
@@ -162,8 +162,8 @@ def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str
 
 
 def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
-    def press(standing: Standing) -> None:
-        if standing.doing.startswith("analyzing"):
+    def press(progress: Progress) -> None:
+        if progress.doing.startswith("analyzing"):
             os.kill(os.getpid(), signal.SIGINT)
 
     outcome = sweep_here(
@@ -200,14 +200,14 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(
         }
     )
 
-    def impatient(part: PlannedEnsemble, *_: object) -> Callable[[Progress], None]:
-        def watch(progress: Progress) -> None:
-            if len(part.runs) > 3:
-                raise TooLong(part.only(range(3)))
+    class Impatient(Trial):
+        def __call__(self, progress: Progress) -> None:
+            if len(self.part.runs) > 3:
+                self.fewer = self.part.only(range(3))
+                raise Stopped("too slow")
 
-        return watch
-
-    monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
+    monkeypatch.setattr("algophase.sweeps.sweep.Trial", Impatient)
+    monkeypatch.setattr("algophase.sweeps.sweep.can_be_cut", lambda part: True)
     outcome = sweep_here(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("complete", 6)  # there is time for the others as well
     assert [line for line in said if "in time" in line] == [
@@ -227,17 +227,17 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
         }
     )
 
-    def never(part: PlannedEnsemble, *_: object) -> Callable[[Progress], None]:
-        def watch(progress: Progress) -> None:
-            raise TooLong(part.only(range(len(part.runs) - 1)))
-
-        return watch
+    class Never(Trial):
+        def __call__(self, progress: Progress) -> None:
+            self.fewer = self.part.only(range(len(self.part.runs) - 1))
+            raise Stopped("too slow")
 
     with monkeypatch.context() as patch:
-        patch.setattr("algophase.sweeps.sweep.trial", never)
+        patch.setattr("algophase.sweeps.sweep.Trial", Never)
+        patch.setattr("algophase.sweeps.sweep.can_be_cut", lambda part: True)
         patch.setattr(
             "algophase.sweeps.sweep.fitting",
-            lambda group, standing, _: None if standing.work else group,
+            lambda group, speed, _: None if speed else group,
         )
         outcome = sweep_here(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("out of time", 4)
@@ -274,8 +274,8 @@ def test_ensembles_side_by_side_make_the_same_table(
 
 @pytest.mark.usefixtures("side_by_side")
 def test_ctrl_c_during_the_analysis_saves_those_that_train_beside(tmp_path: Path) -> None:
-    def press(standing: Standing) -> None:
-        if standing.doing.startswith("analyzing network 1 "):
+    def press(progress: Progress) -> None:
+        if progress.doing.startswith("analyzing network 1 "):
             os.kill(os.getpid(), signal.SIGINT)
 
     request = Request(TINY, 6, options=Options(device="cpu", ensemble_size=1))
@@ -288,8 +288,8 @@ def test_ctrl_c_during_the_analysis_saves_those_that_train_beside(tmp_path: Path
 def test_what_is_in_training_counts_once(tmp_path: Path) -> None:
     seen: list[float] = []
 
-    def report(standing: Standing) -> None:
-        seen.append((standing.work + standing.current) / (standing.work + standing.work_left))
+    def report(progress: Progress) -> None:
+        seen.append(progress.share)
 
     sweep_here(
         Request(TINY, 6, options=Options(device="cpu", ensemble_size=1)),
@@ -305,8 +305,8 @@ def test_what_is_in_training_counts_once(tmp_path: Path) -> None:
 def test_it_says_where_it_stands(tmp_path: Path) -> None:
     seen: list[tuple[int, int, int]] = []
 
-    def report(standing: Standing) -> None:
-        seen.append((standing.done, standing.runs, sum(standing.counts.values())))
+    def report(progress: Progress) -> None:
+        seen.append((progress.done, progress.total, sum(progress.counts.values())))
 
     sweep_here(
         Request(TINY, 6, options=Options(device="cpu", ensemble_size=2)),
@@ -470,13 +470,13 @@ def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one
     ]
     request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
     with directory.hold("a test"):
-        _, record = begin(request, runs, directory)
-        record(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
+        _, sitting = begin(request, runs, directory, ignore)
+        sitting.add(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
-        done, again = begin(request, runs, directory)
+        done, again = begin(request, runs, directory, ignore)
         assert done == {0: "diverged", 1: "not analyzed"}
-        again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
-        assert again.standing.counts == {"diverged": 2, "not analyzed": 2}
+        again.add(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
+        assert again.counts == {"diverged": 2, "not analyzed": 2}
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
     assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {
         runs[0].run_id,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from algophase import InputError, Runs, Space, load, sweep
-from algophase.sweeps.work import Standing
+from algophase.core.progress import Progress
 
 TINY = Space.from_dict(
     {
@@ -26,8 +26,8 @@ training = {epochs = 5}
 def test_it_makes_the_runs_of_a_space_and_continues(tmp_path: Path) -> None:
     standings: list[int] = []
 
-    def watch(standing: Standing) -> None:
-        standings.append(standing.done)
+    def watch(progress: Progress) -> None:
+        standings.append(progress.done)
 
     first = sweep(TINY, tmp_path, runs=2, device="cpu", progress=watch)
     assert (first.ended, first.done, first.new) == ("complete", 2, 2)

@@ -10,6 +10,8 @@ import pytest
 import torch
 from same_runs import assert_same
 
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import (
     LINEAR_MODELS,
     LinearSettings,
@@ -24,7 +26,7 @@ from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train
-from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.trained import TrainedRun
 from algophase.training.run.turns import MOST_AT_ONCE, together
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -105,7 +107,7 @@ def test_going_on_is_the_same_as_never_having_stopped(
     runs, kept = runs_of(case, 40), DirectoryCheckpoints(tmp_path)
     straight = train(runs, device="cuda", history_stride=6)
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         train(runs, device="cuda", history_stride=6, checkpoint=kept, progress=interrupt_at(17))
     assert [held.epoch for held in kept.pending()] == [17]
     assert_same(straight, train(runs, device="cuda", history_stride=6, checkpoint=kept))
@@ -143,7 +145,7 @@ def test_side_by_side_is_the_same_as_one_after_the_other(
         return train(runs, engine, "cuda", precision, history_stride=300, **options)  # type: ignore[arg-type]
 
     beside = outcomes()
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         outcomes(kept, stop_at=170)
     assert len(kept.pending()) == MOST_AT_ONCE
     assert_same(beside, outcomes(kept))

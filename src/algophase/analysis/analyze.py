@@ -6,6 +6,7 @@
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ from algophase.analysis.verdict.paper_label import (
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
-from algophase.core.progress import Bar
+from algophase.core.progress import Bar, Progress, counting
 from algophase.networks import Network
 from algophase.networks.wrapped import wrap
 
@@ -116,7 +117,7 @@ def analyze_many(
     networks: Iterable[Network],
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
-    progress: Callable[[int], None] | bool | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
     """Each network's analysis in the order given, or, for one that cannot be analyzed, the error
     that says why.
@@ -124,7 +125,7 @@ def analyze_many(
     What is no network at all (a path, say) cannot be analyzed either, and gets such an error in its
     place.
 
-    progress: called with the number finished, after each. Without it, a terminal or a notebook
+    progress: called with where the work stands, after each. Without it, a terminal or a notebook
         shows a bar after two seconds; False shows none.
 
     >>> from algophase import handmade_clock, handmade_pizza
@@ -132,10 +133,13 @@ def analyze_many(
     ['Clock', 'Pizza']
     """
     results, total = [], len(networks) if isinstance(networks, Sized) else 0
-    with Bar("analyzing", total, None if total > 1 and progress is not False else False) as bar:
+    is_shown = total > 1 and progress is not False
+    with Bar(None if is_shown else False) as bar:
+        report = progress if callable(progress) else bar
         for result in analyze_each(networks, thresholds, device):
             results.append(result)
-            (progress if callable(progress) else bar)(len(results))
+            seconds = time.monotonic() - bar.began
+            report(counting("analyzing", len(results), total, seconds))
     return results
 
 

@@ -22,7 +22,7 @@ from algophase.cli.options import (
     Operation,
     State,
 )
-from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
+from algophase.cli.output import CommandBar, Drawer, complain, echo, typed
 from algophase.core.errors import InputError, one_line
 from algophase.core.wording import counted
 from algophase.pages.table import Table
@@ -121,7 +121,7 @@ def analyze(
     rows = list[dict[str, Any]]()
     closing: list[tuple[str, Analysis]] = []
     try:
-        with AnalysisBar() as bar:
+        with CommandBar() as bar:
             for outcome in analyze_files(
                 files, Thresholds(accuracy=min_accuracy), bar, reading, operation
             ):

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.output import AnalysisBar, echo
+from algophase.cli.output import CommandBar, echo
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 
 EXAMPLE = "algophase explore gallery/fixed-width"
 
@@ -78,12 +79,12 @@ class ArrivalBar:
     """
 
     def __init__(self) -> None:
-        self.bar: AnalysisBar | None = None
+        self.bar: CommandBar | None = None
 
-    def starting(self, file: Path, number: int, count: int) -> None:
+    def starting(self, progress: Progress) -> None:
         if self.bar is None:
-            self.bar = AnalysisBar().__enter__()
-        self.bar(file, number, count)
+            self.bar = CommandBar().__enter__()
+        self.bar(progress)
 
     def failed(self, problem: InputError) -> None:
         if self.bar is not None:

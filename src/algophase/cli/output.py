@@ -6,20 +6,19 @@ import logging
 import shlex
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import typer
 
 from algophase.core.messages import listening
-from algophase.core.wording import counted, duration, floored, printable
+from algophase.core.progress import Bar, Progress
+from algophase.core.wording import printable
 
 if TYPE_CHECKING:
     from algophase.analysis.result import Analysis
     from algophase.networks import Network
-    from algophase.training.run.trained import Progress
 
 QUIET_SECONDS = 30.0  # how often a log, which has no moving bar, gets a line
 
@@ -65,39 +64,22 @@ class Drawer:
         echo(f"figures of {analysis.id}: {len(paths)} in {directory}", err=True)
 
 
-class LiveBar:
-    """Progress on standard error: a bar in a terminal, a line now and then in a log. It also prints
-    the package's messages.
-
-    title: what stands before the bar, in rich's format of a task; description and total: the
-        task's, until `show` knows more.
+class CommandBar(Bar):
+    """A command's progress on standard error: a bar in a terminal, at once; a line now and then in
+    a log. It also prints the package's messages.
     """
 
-    def __init__(
-        self, title: str = "{task.description}", description: str = "", total: int | None = None
-    ) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-        from rich.table import Column
 
+        super().__init__()
         self.console = Console(stderr=True)
-        self.bar = Progress(
-            TextColumn(title),
-            BarColumn(bar_width=24),
-            TextColumn(
-                "{task.fields[state]}", markup=False, table_column=Column(no_wrap=False)
-            ),  # a narrow terminal wraps it
-            console=self.console,
-            transient=True,
-        )
-        self.task = self.bar.add_task(description, total=total, state="")
         self.spoke = time.monotonic()
-        self.open = ExitStack()
+        self.messages = listening(self._tell)
 
     def __enter__(self) -> Self:
-        self.open.enter_context(self.bar)
-        self.open.enter_context(listening(self._tell))
-        return self
+        self.messages.__enter__()
+        return super().__enter__()
 
     def __exit__(
         self,
@@ -105,10 +87,21 @@ class LiveBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.open.close()
+        self.messages.__exit__(None, None, None)
+        super().__exit__(kind, error, trace)
+
+    def __call__(self, progress: Progress) -> None:
+        if self.console.is_terminal:
+            self._move(progress, self.console)
+        elif time.monotonic() - self.spoke >= QUIET_SECONDS:
+            self.spoke = time.monotonic()
+            self.say(f"{progress.title}: {progress.state}")
 
     def _tell(self, level: int, message: str) -> None:
-        (self.complain if level >= logging.ERROR else self.say)(message)
+        if level >= logging.ERROR:
+            self.complain(message)
+        else:
+            self.say(message)
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
@@ -118,62 +111,3 @@ class LiveBar:
 
     def complain(self, message: object) -> None:
         self.say(_complaint(message))
-
-    def show(self, line: str, **task: Any) -> None:
-        """line: what a log gets; task: what the bar shows."""
-        fields: dict[str, Any] = {
-            name: printable(value) if isinstance(value, str) else value
-            for name, value in task.items()
-        }
-        self.bar.update(self.task, **fields)
-        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
-            self.spoke = time.monotonic()
-            self.say(line)
-
-
-class AnalysisBar(LiveBar):
-    def __init__(self) -> None:
-        super().__init__(description="analyzing")
-
-    def __call__(self, source: object, number: int, count: int) -> None:
-        """number: of the source that is about to be analyzed, counted from 1."""
-        what = f"analyzing {source.name}" if isinstance(source, Path) else "analyzing"
-        state = f"{number:,} of {count:,}"
-        self.show(
-            f"{what}: {state}",
-            description=what.replace("[", r"\["),
-            completed=number - 1,
-            total=count,
-            state=state,
-        )
-
-
-class TrainingBar(LiveBar):
-    def __init__(self) -> None:
-        super().__init__(description="training")
-
-    def __call__(self, progress: "Progress") -> None:
-        ensemble = (
-            f", ensemble {progress.ensemble} of {progress.ensembles}"
-            if progress.ensembles > 1
-            else ""
-        )
-        title = f"{counted(progress.networks, 'network')}{ensemble}"
-        state = describe(progress)
-        self.show(
-            f"{title}: {state}", description=title, completed=progress.share, total=1, state=state
-        )
-
-
-def describe(progress: "Progress") -> str:
-    left = (
-        ""
-        if progress.seconds_left != progress.seconds_left
-        else f", {duration(progress.seconds_left)} left"
-    )
-    return (
-        f"epoch {progress.epoch:,} of {progress.epochs:,}, {progress.rate:,.0f} networks x "
-        f"epochs/s{left}, "
-        f"loss {progress.training_loss:.1e}, validation accuracy "
-        f"{floored(progress.validation_accuracy, 1)}"
-    )

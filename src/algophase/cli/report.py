@@ -16,7 +16,7 @@ from algophase.cli.options import (
     Released,
     State,
 )
-from algophase.cli.output import AnalysisBar, echo
+from algophase.cli.output import CommandBar, echo
 
 EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
 
@@ -61,7 +61,7 @@ def report(
     """
     from algophase.reports.make import report as make_report
 
-    with AnalysisBar() as bar:
+    with CommandBar() as bar:
         written = make_report(
             paths,
             out,
@@ -69,7 +69,7 @@ def report(
             released=released,
             title=title,
             min_accuracy=min_accuracy,
-            starting=bar,
+            progress=bar,
             format=format,
             activation=activation,
             attention_rate=attention_rate,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from algophase.cli.options import DEVICES, ENGINES, PRECISIONS, StrictDevice
-from algophase.cli.output import TrainingBar, echo
+from algophase.cli.output import CommandBar, echo
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
 from algophase.core.wording import counted
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def retrain(
     """
     from algophase.sweeps.retrain import retrain as retrain_run
     from algophase.sweeps.retrain import retrain_sample
-    from algophase.training.run.trained import TrainingInterrupted
 
     if (name is None) == (sample is None):
         raise InputError(
@@ -90,13 +90,13 @@ def retrain(
         "precision": precision,
         "strict_device": strict_device,
     }
-    with TrainingBar() as bar:
+    with CommandBar() as bar:
         try:
             if sample is not None:
                 sampled = retrain_sample(path, sample, seed=seed, **how, progress=bar)
             elif name is not None:
                 restored = retrain_run(path, name, out, force=force, **how, progress=bar)
-        except TrainingInterrupted:
+        except Stopped:
             bar.say("interrupted: nothing was saved")
             raise typer.Exit(130) from None
     if sample is not None:

@@ -8,7 +8,7 @@ import typer
 
 from algophase.cli import completion
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
-from algophase.cli.output import LiveBar, echo, typed
+from algophase.cli.output import CommandBar, echo, typed
 from algophase.core.errors import InputError
 from algophase.core.wording import counted, duration
 from algophase.pages.table import Table
@@ -17,7 +17,6 @@ from algophase.training.check.checkers import start_early
 if TYPE_CHECKING:
     from algophase.sweeps.spaces import Space
     from algophase.sweeps.sweep import Outcome
-    from algophase.sweeps.work import Standing
 
 EXAMPLE = "algophase sweep fixed-width --out sweeps/fixed-width --minutes 25"
 
@@ -141,7 +140,7 @@ def sweep(
         raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
     chosen = find_space(space)
     directory = out or Path("sweeps") / chosen.name
-    with SweepBar() as bar:
+    with CommandBar() as bar:
         outcome = make_sweep(
             chosen,
             directory,
@@ -192,16 +191,10 @@ def _part(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def tally(counts: "dict[str, int]") -> str:
-    """How many runs have each verdict; the three algorithms are always listed."""
-    from algophase.analysis.verdict.decide import ALGORITHMS, in_order
-
-    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*ALGORITHMS, *counts]))
-
-
 def _conclude(outcome: "Outcome", path: Path) -> None:
     from algophase.runs.overview import unfair_sample
     from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.sweeps.sweep import tally
 
     say = {
         "complete": "complete",
@@ -213,7 +206,7 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
         f"{duration(outcome.seconds)}: {say}"
     )
     if outcome.done:
-        echo(tally(dict(outcome.counts)))
+        echo(tally(outcome.counts))
         directory = SweepDirectory(path)
         unfair = unfair_sample(
             directory.description()["space"], list(directory.finished()), directory.sittings()
@@ -230,20 +223,3 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
             "restore a run's weights with `algophase retrain`"
         )
     echo(f"the table is in {path}")
-
-
-class SweepBar(LiveBar):
-    def __init__(self) -> None:
-        super().__init__("{task.completed:,.0f} of {task.total:,.0f} runs", total=1)
-
-    def __call__(self, standing: "Standing") -> None:
-        state = describe(standing)
-        line = f"{standing.done:,} of {standing.runs:,} runs, {state}"
-        self.show(line, completed=standing.done, total=standing.runs, state=state)
-
-
-def describe(standing: "Standing") -> str:
-    rate = f"{60 * standing.new / standing.seconds:,.1f} per minute, " if standing.new else ""
-    left = "" if standing.seconds_left is None else f"{duration(standing.seconds_left)} left; "
-    doing = f"; {standing.doing}" if standing.doing else ""
-    return f"{rate}{left}{tally(dict(standing.counts))}{doing}"

@@ -19,8 +19,9 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, echo
+from algophase.cli.output import CommandBar, Drawer, echo
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
 from algophase.core.wording import floored
 from algophase.pages.table import Table
 
@@ -118,7 +119,6 @@ def train(
     from algophase.core.settings import RunSettings, TaskSettings
     from algophase.storage.trained_runs import CHECKPOINTS, train_into
     from algophase.training.run.loop import EarlyStop, Watch
-    from algophase.training.run.trained import TrainingInterrupted
 
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
@@ -147,7 +147,7 @@ def train(
     watch = Watch(
         history_stride, tuple(snapshot or ()), None if early_stop is None else EarlyStop(early_stop)
     )
-    with TrainingBar() as bar:
+    with CommandBar() as bar:
         try:
             train_into(
                 out,
@@ -160,9 +160,9 @@ def train(
                 ensemble_size=ensemble_size,
                 strict_device=strict_device,
             )
-        except TrainingInterrupted as interruption:
+        except Stopped as stop:
             saved = f"saved in {out / CHECKPOINTS}. The same command goes on from there."
-            bar.say(f"interrupted at epoch {interruption.epochs:,}; {saved}")
+            bar.say(f"interrupted at epoch {stop.epochs:,}; {saved}")
             raise typer.Exit(130) from None
     lost = (
         _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format))
@@ -238,8 +238,8 @@ def _report(
 
     rows: list[tuple[RunSettings, Analysis | None]] = []
     undrawn = 0
-    with AnalysisBar() as bar:
-        for outcome in analyze_sources(runs, lambda run: load_run(run, directory), starting=bar):
+    with CommandBar() as bar:
+        for outcome in analyze_sources(runs, lambda run: load_run(run, directory), progress=bar):
             run = outcome.source
             try:
                 if isinstance(outcome, Unusable):

@@ -1,14 +1,63 @@
-"""Ctrl-C between two updates instead of in the middle of one, so that what is saved is a whole
-epoch; and none that is lost.
+"""Work that ends early: what it raises, and how Ctrl-C is kept until an update is whole.
+
+Ctrl-C comes between two updates instead of in the middle of one, so that what is saved is a whole
+epoch, and none is lost.
 """
 
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, Literal
+
+Reason = Literal["interrupted", "out of time", "on request", "too slow"]
+
+
+class Stopped(Exception):
+    """Work ended early: by Ctrl-C, at a deadline, or because it was asked to.
+
+    A `progress` function raises it to stop training; `train` saves what it can, and raises it
+    with what there is.
+
+    reason: "interrupted", "out of time", "on request" or "too slow".
+    finished: runs that were done before (`TrainedRun`).
+    partial: the interrupted ensemble as it stands, or all that trained side by side.
+    saved: whether checkpoints let them continue.
+
+    >>> from algophase import Stopped
+    >>> Stopped("out of time").out_of_time
+    True
+    """
+
+    def __init__(
+        self,
+        reason: Reason = "interrupted",
+        message: str = "",
+        *,
+        finished: Sequence[Any] = (),
+        partial: Sequence[Any] = (),
+        saved: bool = False,
+    ) -> None:
+        super().__init__(message or reason)
+        self.reason = reason
+        self.finished = list(finished)
+        self.partial = list(partial)
+        self.saved = saved
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.reason == "out of time"
+
+    @property
+    def epochs(self) -> int:
+        """How far the interrupted ensemble is."""
+        return max((run.epochs for run in self.partial), default=0)
+
+
+TrainingInterrupted = Stopped  # its name in earlier versions
 
 
 @contextmanager

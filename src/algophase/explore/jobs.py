@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import torch
 
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
 
 MOST_WAITING = 16  # jobs of a kind; a further one is refused
 MOST_REMEMBERED = 200  # jobs, of which those that ended are forgotten first
@@ -32,10 +33,6 @@ class Job:
     @property
     def active(self) -> bool:
         return self.state == "active"
-
-
-class Stopped(Exception):
-    """Raised by work that was asked to stop."""
 
 
 class Jobs:
@@ -116,7 +113,7 @@ class Jobs:
                 job, work = self._waiting[kind].popleft()
             try:
                 if job.stop.is_set():
-                    raise Stopped
+                    raise Stopped("on request")
                 work(job)
                 self._end(job, "done", "done")
             except Stopped:

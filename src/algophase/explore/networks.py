@@ -22,9 +22,11 @@ from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.core.wording import duration
-from algophase.explore.jobs import Job, Jobs, Stopped
+from algophase.explore.jobs import Job, Jobs
 from algophase.explore.table import RunTable
 from algophase.explore.view import REST, RUN_ID
 from algophase.networks import Network
@@ -34,7 +36,6 @@ from algophase.storage.kept_analyses import cache_directory
 from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again
-from algophase.training.run.trained import Progress
 
 MOST_IN_MEMORY = 8
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
@@ -220,7 +221,7 @@ class Networks:
 
         def follow(progress: Progress) -> None:
             if job.stop.is_set():
-                raise Stopped
+                raise Stopped("on request")
             job.epoch = progress.epoch
             status = f"training: epoch {progress.epoch:,} of {progress.epochs:,}"
             if not math.isnan(progress.seconds_left):

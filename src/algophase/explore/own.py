@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError, one_line
+from algophase.core.progress import Progress
 from algophase.core.wording import counted
 from algophase.explore.jobs import Job
 from algophase.explore.networks import Arrivals, Look, Networks
@@ -28,7 +29,7 @@ NAME = "network"  # the column with the names of the files
 class Watcher(Protocol):
     """Who is told how the analyses go, such as a progress bar."""
 
-    def starting(self, file: Path, number: int, count: int) -> None: ...
+    def starting(self, progress: Progress) -> None: ...
 
     def failed(self, problem: InputError) -> None: ...
 
@@ -109,7 +110,7 @@ class OwnNetworks(Networks):
 
     def _analyze_all(self) -> None:
         try:
-            for outcome in analyze_files(self.files, starting=self._starting, kept=self.analyses):
+            for outcome in analyze_files(self.files, progress=self._starting, kept=self.analyses):
                 if self._stop.is_set():
                     return
                 if isinstance(outcome, Unusable):
@@ -125,10 +126,10 @@ class OwnNetworks(Networks):
         if self.watcher is not None:
             self.watcher.finished(self._closing_words())
 
-    def _starting(self, file: Path, number: int, count: int) -> None:
-        self._current = file.name
+    def _starting(self, progress: Progress) -> None:
+        self._current = progress.doing
         if self.watcher is not None:
-            self.watcher.starting(file, number, count)
+            self.watcher.starting(progress)
 
     def _add_problem(self, problem: InputError) -> None:
         with self._changing:

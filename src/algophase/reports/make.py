@@ -4,11 +4,11 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress, ignore
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.reports.network_section import add_index, add_network, add_population, read_history
@@ -58,7 +58,7 @@ def report(
     released: str | Path | None = None,
     title: str | None = None,
     min_accuracy: float = 1.0,
-    starting: Callable[[Any, int, int], None] | None = None,
+    progress: Callable[[Progress], None] = ignore,
     format: str | None = None,
     activation: str | None = None,
     attention_rate: float | None = None,
@@ -75,8 +75,7 @@ def report(
     released: the authors' released table, which sweeps are compared with.
     title: the page's title; by default its contents.
     min_accuracy: accuracy from which a network counts as having learned.
-    starting: called before a network is analyzed with its file, its number from 1, and how many
-        there are.
+    progress: called before each network is analyzed, with where the work stands.
     format, activation, attention_rate, modulus, state: of network files that do not say so
         themselves (`load`).
 
@@ -117,7 +116,7 @@ def report(
         )
 
     sources: list[Source] = [*networks, *files]
-    analyzed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
+    analyzed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), progress)
     examined, unusable = _examine(list(analyzed))
     problems += [*unfound, *unusable]
     for problem in problems:

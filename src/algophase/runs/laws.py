@@ -175,9 +175,9 @@ def _is_usable_prime(modulus: int) -> bool:
 
 def _starts(frame: "pandas.DataFrame") -> list[Starts]:
     starts = []
-    with Bar("drawing starts", len(frame)) as bar:
+    with Bar() as bar:
         for done, row in enumerate(frame.to_dict("records")):
-            bar(done)
+            bar.count("drawing starts", done, len(frame))
             starts.append(initial_powers(run_from_row(row)))
     return starts
 

@@ -14,6 +14,7 @@ from algophase.analysis.operation import with_operation
 from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError, one_line
+from algophase.core.progress import Progress, ignore
 from algophase.networks import Network
 from algophase.storage import find_networks, id_of, load_file
 from algophase.storage.formats.contents import NetworkFile, Reading
@@ -47,17 +48,16 @@ def analyze_sources(
     sources: Sequence[Source],
     load_one: Callable[[Source], Network],
     thresholds: Thresholds = Thresholds(),
-    starting: Callable[[Source, int, int], None] | None = None,
+    progress: Callable[[Progress], None] = ignore,
     kept: KeptAnalyses | None = None,
 ) -> Iterator[Analyzed[Source] | Unusable[Source]]:
     """Load and analyze each source in turn.
 
-    starting: called before each with its number, from 1, and how many there are.
+    progress: called before each; `doing` is the name of its file.
     kept: where to look for an analysis first, and where to keep those that are made.
     """
     for number, source in enumerate(sources, 1):
-        if starting is not None:
-            starting(source, number, len(sources))
+        progress(_about_to_analyze(source, number, len(sources)))
         try:
             network = load_one(source)
             outcome: Analyzed[Source] | Unusable[Source] = _analyzed(
@@ -70,6 +70,19 @@ def analyze_sources(
             name = source if isinstance(source, str | Path) else getattr(source, "id", "a network")
             outcome = Unusable(source, InputError(f"{name} cannot be analyzed: {one_line(error)}"))
         yield outcome
+
+
+def _about_to_analyze(source: object, number: int, count: int) -> Progress:
+    """number: of the source, counted from 1."""
+    name = source.name if isinstance(source, Path) else ""
+    return Progress(
+        title=f"analyzing {name}".rstrip(),
+        state=f"{number:,} of {count:,}",
+        share=(number - 1) / count,
+        done=number - 1,
+        total=count,
+        doing=name,
+    )
 
 
 def _analyzed(
@@ -87,7 +100,7 @@ def _analyzed(
 def analyze_files(
     files: Sequence[Path],
     thresholds: Thresholds = Thresholds(),
-    starting: Callable[[Path, int, int], None] | None = None,
+    progress: Callable[[Progress], None] = ignore,
     reading: Reading = Reading(),
     operation: str | None = None,
     kept: KeptAnalyses | None = None,
@@ -110,7 +123,7 @@ def analyze_files(
         network = load_file(file, reading)
         return network if operation is None else with_operation(network, operation)
 
-    for outcome in analyze_sources(files, load_one, thresholds, starting, kept):
+    for outcome in analyze_sources(files, load_one, thresholds, progress, kept):
         if isinstance(outcome, Analyzed):
             network_id = outcome.analysis.id
             is_shared = count[network_id] > 1

@@ -12,6 +12,7 @@ import torch
 
 from algophase.analysis.dynamics import Moment, dynamics
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.storage import load
@@ -21,7 +22,6 @@ from algophase.storage.run_files import find_run, is_complete, network_path, sav
 from algophase.training.run.loop import Watch
 from algophase.training.run.plan import plan
 from algophase.training.run.train import check_snapshots, train_by_ensemble
-from algophase.training.run.trained import Progress
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def train_into(
     """Train the runs that are not in the directory, and save each ensemble there as soon as it is
     done.
 
-    After Ctrl-C, which raises `TrainingInterrupted`, a kill or a full disk, the same call continues
+    After Ctrl-C, which raises `Stopped`, a kill or a full disk, the same call continues
     from a checkpoint in the directory. An ensemble of which only some runs were saved is taken up
     again as a whole, so that all get the same bits.
 

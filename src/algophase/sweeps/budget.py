@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Callable
 
-from algophase.sweeps.work import Standing
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
 MARGIN = 0.92  # of the time left that a part is planned for
@@ -23,30 +23,24 @@ NEARLY = 0.995
 SOON = 0.02  # of an ensemble's epochs: after this share its speed is measured, over the same share
 
 
-class TooLong(Exception):
-    """An ensemble will not end in time. fewer: the part of it that will."""
-
-    def __init__(self, fewer: PlannedEnsemble) -> None:
-        self.fewer = fewer
-        super().__init__(f"only {len(fewer.runs)} networks of the ensemble would end in time")
-
-
 def fitting(
-    group: PlannedEnsemble, standing: Standing, deadline: float | None
+    group: PlannedEnsemble, seconds_per_work: float | None, deadline: float | None
 ) -> PlannedEnsemble | None:
     """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little
     to begin.
+
+    seconds_per_work: measured on what this sitting has finished, in units of `cost`; None before.
     """
     if deadline is None:
         return group
-    left = deadline - time.monotonic()
-    if left <= 0:
+    seconds_left = deadline - time.monotonic()
+    if seconds_left <= 0:
         return None
     # nothing to go by yet, or never cut: begin, and see
-    if standing.work == 0 or group.device.type == "cpu":
+    if seconds_per_work is None or group.device.type == "cpu":
         return group
-    needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
-    share = MARGIN * left / needed
+    seconds_needed = sum(map(cost, group.runs)) * seconds_per_work
+    share = MARGIN * seconds_left / seconds_needed
     return group if share >= 1 else first_of(group, share)
 
 
@@ -69,38 +63,48 @@ def time_is_up(progress: Progress, deadline: float | None) -> bool:
     )
 
 
-def trial(
-    part: PlannedEnsemble,
-    standing: Standing,
-    deadline: float | None,
-    now: Callable[[], float] = time.monotonic,
-) -> Callable[[Progress], None]:
-    """A callback for the progress of a sitting's first ensemble: it raises `TooLong` if only a part
-    of the ensemble will end in time. If not even a part would, the ensemble continues, and is saved
-    when time is up. Later the speed is known."""
-    if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
-        return ignore
-    # epoch and time: first heard of, measured from, measured to
-    marks: list[tuple[int, float]] = []
+class Trial:
+    """Watches the first ensemble of a sitting, whose speed is not known yet: it stops the training
+    if only a part of the ensemble will end in time. `fewer` is then that part.
 
-    def watch(progress: Progress) -> None:
-        if len(marks) == 3:
+    If not even a part would, the ensemble continues, and is saved when time is up.
+    """
+
+    def __init__(
+        self, part: PlannedEnsemble, deadline: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.part = part
+        self.deadline = deadline
+        self.now = now
+        self.fewer: PlannedEnsemble | None = None
+        # epoch and time: first heard of, measured from, measured to
+        self._marks: list[tuple[int, float]] = []
+
+    def __call__(self, progress: Progress) -> None:
+        if len(self._marks) == 3:
             return
-        next_mark = (0.0, SOON, 2 * SOON)[len(marks)] * progress.epochs
+        next_mark = (0.0, SOON, 2 * SOON)[len(self._marks)] * progress.epochs
         if progress.epoch < next_mark:
             return
-        marks.append((progress.epoch, now()))
-        if len(marks) < 3:
+        self._marks.append((progress.epoch, self.now()))
+        if len(self._marks) < 3:
             return
-        first_epoch, _ = marks[0]
+        (first_epoch, _), (from_epoch, from_time), (epoch, to_time) = self._marks
         if first_epoch > SOON * progress.epochs:  # this one goes on from a checkpoint
             return
-        _, (from_epoch, from_time), (epoch, to_time) = marks
         seconds_per_epoch = (to_time - from_time) / max(1, epoch - from_epoch)
-        left = deadline - to_time
-        if seconds_per_epoch * (progress.epochs - epoch) > MARGIN * left:
-            fewer = first_of(part, MARGIN * left / (seconds_per_epoch * progress.epochs))
-            if fewer is not None:
-                raise TooLong(fewer)
+        seconds_needed = seconds_per_epoch * (progress.epochs - epoch)
+        seconds_left = MARGIN * (self.deadline - to_time)
+        if seconds_needed > seconds_left:
+            share = seconds_left / (seconds_per_epoch * progress.epochs)
+            self.fewer = first_of(self.part, share)
+            if self.fewer is not None:
+                count = len(self.fewer.runs)
+                raise Stopped(
+                    "too slow", f"only {count} networks of the ensemble would end in time"
+                )
 
-    return watch
+
+def can_be_cut(part: PlannedEnsemble) -> bool:
+    """Whether fewer of its networks would take less time, and end with the same bits."""
+    return part.device.type != "cpu" and len(part.runs) > 1

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from algophase.core.errors import InputError
-from algophase.core.progress import Bar
-from algophase.core.wording import duration
+from algophase.core.progress import Bar, Progress
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_executor import sweep_on_ray
 from algophase.sweeps.shipped_spaces import find_space
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, outcomes_by_id, sweep_here
-from algophase.sweeps.work import Options, Standing
+from algophase.sweeps.work import Options
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ def sweep(
     shard: int | None = None,
     mix_versions: bool = False,
     command: str = "",
-    progress: Callable[[Standing], None] | bool | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Outcome:
     """Train many runs of a space, analyze each, and add them to the table in a directory.
 
@@ -105,8 +104,8 @@ def sweep(
     count = len(request.indices)
     if count > MANY:
         log.info("drawing the settings of %s runs before the first is trained", f"{count:,}")
-    with Bar("sweep", count, progress if progress is False else None) as bar:
-        report = progress if callable(progress) else _showing(bar)
+    with Bar(progress if progress is False else None) as bar:
+        report = progress if callable(progress) else bar
         if executor == "ray":
             outcome = sweep_on_ray(request, directory, address, shard, report)
         else:
@@ -124,15 +123,6 @@ def _check_executor(executor: str, address: str | None, shard: int | None) -> No
         raise InputError(
             f"{value}, but executor is {executor}; --address and --shard go with --executor ray"
         )
-
-
-def _showing(bar: Bar) -> Callable[[Standing], None]:
-    def show(standing: Standing) -> None:
-        left = standing.seconds_left
-        state = f"{standing.done:,} of {standing.runs:,} runs"
-        bar(standing.done, state if left is None else f"{state}, {duration(left)} left")
-
-    return show
 
 
 def _without_weights(request: Request, directory: SweepDirectory) -> int:

@@ -18,17 +18,17 @@ import torch
 
 from algophase.core.errors import InputError
 from algophase.core.interrupts import held_interrupts
+from algophase.core.progress import Progress, ignore
 from algophase.core.settings import RunSettings
 from algophase.core.wording import counted
 from algophase.networks.stacking import padded_settings, round_size, stack_key
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps.ray_task import TaskResult, TaskRuns, WrongSoftware, make_shard, software
-from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
-from algophase.sweeps.work import Options, Standing
+from algophase.sweeps.sweep import Outcome, Request, Sitting, begin
+from algophase.sweeps.work import Options
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import check_options, choose_precision
-from algophase.training.run.trained import ignore
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def sweep_on_ray(
     directory: SweepDirectory,
     address: str | None = None,
     shard: int | None = None,
-    report: Callable[[Standing], None] = ignore,
+    report: Callable[[Progress], None] = ignore,
 ) -> Outcome:
     """Train and analyze what is missing, as `sweep` does, in tasks of at most `shard` runs that
     stack well together.
@@ -67,8 +67,8 @@ def sweep_on_ray(
     check_address(address)
     runs = request.members()
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        done, record = begin(request, runs, directory)
-        report(record.standing)
+        done, sitting = begin(request, runs, directory, report)
+        sitting.show()
         ended = "complete"
         if len(done) < len(runs):
             deadline = None if request.minutes is None else start + 60 * request.minutes
@@ -76,10 +76,10 @@ def sweep_on_ray(
                 resource = _resource(ray, request.options)
                 shards = _shards(request, runs, done, resource, shard or DEFAULT_SHARD[resource])
                 waiting = deque(enumerate(shards))
-                ended = Driver(ray, record, resource, waiting, deadline, report).run()
+                ended = Driver(ray, sitting, resource, waiting, deadline).run()
         if ended == "complete":
             directory.complete()
-    return record.outcome(ended, time.monotonic() - start)
+    return sitting.outcome(ended, time.monotonic() - start)
 
 
 def _resource(ray: Any, options: Options) -> str:
@@ -162,11 +162,10 @@ class Driver:
     """
 
     ray: Any
-    record: Recorder
+    sitting: Sitting
     resource: str
     waiting: deque[tuple[int, TaskRuns]]
     deadline: float | None
-    report: Callable[[Standing], None]
     flying: dict[Any, tuple[int, TaskRuns]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     made: int = 0
@@ -189,7 +188,7 @@ class Driver:
             self.resource,
         )
         self.board = Board(self.ray)
-        self.record.standing.started = time.monotonic()
+        self.sitting.started = time.monotonic()
         try:
             with held_interrupts() as interrupted:
                 ended = self._rounds(interrupted)
@@ -210,7 +209,7 @@ class Driver:
             raise InputError(
                 f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: "
                 f"{self.failures[-1]}; "
-                f"all others are in {self.record.directory.path}, and the same command tries "
+                f"all others are in {self.sitting.directory.path}, and the same command tries "
                 "these again"
             )
         return ended
@@ -277,7 +276,7 @@ class Driver:
             self.work += shard.work
             for level, text in result.messages:
                 log.log(level, "%s", text)
-            self.record(result.finished, result.device)
+            self.sitting.add(result.finished, result.device)
 
     def failed(self, shard: TaskRuns, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
@@ -292,7 +291,6 @@ class Driver:
             )
 
     def _show(self) -> None:
-        standing = self.record.standing
         nodes = alive(self.ray, self.resource)
         in_flight = dict(self.flying.values())
         posted = {
@@ -300,15 +298,15 @@ class Driver:
             for number, state in self.board.read().items()
             if number in in_flight and state[0] in nodes
         }
-        standing.current = sum(
+        self.sitting.under_way = sum(
             in_flight[number].work * fraction for number, (_, fraction) in posted.items()
         )
         busy_nodes = {node for node, _ in posted.values()}
         tasks = counted(len(posted), "task")
-        standing.doing = f"{tasks} running on {counted(len(busy_nodes), 'node')}"
+        doing = f"{tasks} running on {counted(len(busy_nodes), 'node')}"
         if not nodes:
-            standing.doing = f"waiting for a node with a {self.resource}"
-        self.report(standing)
+            doing = f"waiting for a node with a {self.resource}"
+        self.sitting.show(doing)
 
     def _give_up(self) -> int:
         for reference in self.flying:

@@ -15,13 +15,13 @@ import torch
 from algophase.core.devices import device_name
 from algophase.core.errors import InputError
 from algophase.core.messages import listening
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.runs.overview import outcome
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
 from algophase.sweeps.work import Finished, Options, finish
 from algophase.training.engines.sizing import cost
-from algophase.training.run.trained import Progress
 
 
 class WrongSoftware(InputError):

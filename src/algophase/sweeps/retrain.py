@@ -29,6 +29,7 @@ from algophase.analysis.analyze import analyze_each
 from algophase.analysis.result import Analysis
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_columns
 from algophase.runs.selection import read_columns
@@ -48,7 +49,7 @@ from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
 from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan, retired
 from algophase.training.run.train import announce, train_groups
-from algophase.training.run.trained import Progress, TrainedRun
+from algophase.training.run.trained import TrainedRun
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ an uninterrupted one would.
 """
 
 import logging
+import math
 import platform
 import time
 from collections import Counter, deque
@@ -16,22 +17,24 @@ from typing import Any
 
 import torch
 
+from algophase.analysis.verdict.decide import ALGORITHMS, in_order
 from algophase.core.devices import device_name
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress, ignore
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
-from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
+from algophase.sweeps.budget import Trial, can_be_cut, fitting, time_is_up
 from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
-from algophase.sweeps.work import Finished, Options, Standing, finish
+from algophase.sweeps.work import Finished, Options, finish
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.train import announce
-from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted, ignore
 from algophase.training.run.turns import together
 
 log = logging.getLogger(__name__)
@@ -125,43 +128,90 @@ class Outcome:
 
 
 @dataclass
-class Recorder:
-    """Puts finished ensembles into the directory, and counts."""
+class Sitting:
+    """One call of `sweep`: it puts finished ensembles into the directory, counts them, and says how
+    far it is.
+
+    runs: those asked for, by their places in the space. counts: finished ones by outcome, now or
+        earlier; new: finished now. kept: networks in the directory, by outcome.
+    work, work_left: what was finished since the start and what is left, in units of `cost`;
+        under_way: how much of what is left is done, in the ensembles being trained.
+    """
 
     directory: SweepDirectory
     request: Request
-    standing: Standing
     runs: Mapping[int, RunSettings]
-    kept: Counter[str] = field(default_factory=Counter)
+    report: Callable[[Progress], None]
+    counts: Counter[str]
+    kept: Counter[str]
+    work_left: float
+    work: float = 0.0
+    under_way: float = 0.0
+    new: int = 0
     training_seconds: float = 0.0
     analysis_seconds: float = 0.0
+    started: float = field(default_factory=time.monotonic)
 
-    def __call__(self, finished: Finished, device: str) -> None:
-        ends = [outcome(row) for row in finished.rows]
+    @property
+    def done(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def seconds_per_work(self) -> float | None:
+        """None before anything is finished."""
+        return (time.monotonic() - self.started) / self.work if self.work > 0 else None
+
+    def add(self, finished: Finished, device: str) -> None:
+        outcomes = [outcome(row) for row in finished.rows]
         networks: list[Network] = []
-        for row, end in zip(finished.rows, ends, strict=True):
+        for row, name in zip(finished.rows, outcomes, strict=True):
             network = finished.networks.get(row["run_id"])
-            if network is not None and self._wanted(end):
+            if network is not None and self._wanted(name):
                 networks += [*finished.snapshots.get(row["run_id"], ()), network]
-                self.kept[end] += 1
+                self.kept[name] += 1
         self.directory.add(finished.rows, self._about(finished, device), finished.moments, networks)
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
+        self.new += len(outcomes)
+        self.counts.update(outcomes)
         work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
-        self.standing.finished(ends, work)
+        self.work += work
+        self.work_left -= work
+        self.under_way = max(0.0, self.under_way - work)
 
-    def _wanted(self, end: str) -> bool:
+    def _wanted(self, name: str) -> bool:
+        """Whether a network with this outcome is to be kept."""
         limit = self.request.keep_weights
-        return limit == "all" or (isinstance(limit, int) and self.kept[end] < limit)
+        return limit == "all" or (isinstance(limit, int) and self.kept[name] < limit)
+
+    def show(self, doing: str = "", training: Progress = Progress()) -> None:
+        """Report where the sweep stands. training: of the ensemble that trains, where one does."""
+        seconds = time.monotonic() - self.started
+        work_done = self.work + self.under_way
+        work_left = self.work_left - self.under_way
+        progress = replace(
+            training,
+            title=f"{self.done:,} of {len(self.runs):,} runs",
+            share=work_done / (work_done + work_left) if work_left > 0 else 1.0,
+            seconds_left=work_left * seconds / work_done if work_done > 0 else math.nan,
+            done=self.done,
+            total=len(self.runs),
+            new=self.new,
+            counts=dict(self.counts),
+            doing=doing,
+        )
+        per_minute = f"{60 * self.new / seconds:,.1f} per minute" if self.new else ""
+        speed = ", ".join(part for part in (per_minute, progress.time_left) if part)
+        parts = [speed, tally(self.counts), doing]
+        self.report(replace(progress, state="; ".join(part for part in parts if part)))
 
     def outcome(self, ended: str, seconds: float) -> Outcome:
-        standing = self.standing
         return Outcome(
             ended=ended,
-            runs=standing.runs,
-            done=standing.done,
-            new=standing.new,
-            counts=dict(standing.counts),
+            runs=len(self.runs),
+            done=self.done,
+            new=self.new,
+            counts=dict(self.counts),
             training_seconds=self.training_seconds,
             analysis_seconds=self.analysis_seconds,
             seconds=seconds,
@@ -183,10 +233,19 @@ class Recorder:
         }
 
 
+def tally(counts: Mapping[str, int]) -> str:
+    """How many runs have each verdict; the three algorithms are always listed."""
+    names = in_order([*ALGORITHMS, *counts])
+    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in names)
+
+
 def begin(
-    request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory
-) -> tuple[dict[int, str], Recorder]:
-    """The outcomes of the runs that are done, and a recorder for the others. The directory must
+    request: Request,
+    runs: Mapping[int, RunSettings],
+    directory: SweepDirectory,
+    report: Callable[[Progress], None],
+) -> tuple[dict[int, str], Sitting]:
+    """The outcomes of the runs that are done, and a sitting for the others. The directory must
     be held.
     """
     directory.describe(
@@ -199,21 +258,18 @@ def begin(
                 f"run {index} in {directory.path} is {run_id}; run {index} of this space is "
                 f"{runs[index].run_id}"
             )
-    ends = outcomes_by_id(directory) if finished else {}
-    done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
+    outcomes = outcomes_by_id(directory) if finished else {}
+    done = {index: outcomes[run_id] for index, (run_id, _) in finished.items() if index in runs}
     if done:
         log.info(
             "%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path
         )
     if len(done) < len(runs):
         _check_make(request, directory)
-    left = sum(cost(run) for index, run in runs.items() if index not in done)
-    kept = directory.kept()
-    kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
-    standing = Standing(
-        runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left
-    )
-    return done, Recorder(directory, request, standing, runs, kept_counts)
+    work_left = sum(cost(run) for index, run in runs.items() if index not in done)
+    kept_ids = directory.kept()
+    kept = Counter(name for run_id, name in outcomes.items() if run_id in kept_ids)
+    return done, Sitting(directory, request, runs, report, Counter(done.values()), kept, work_left)
 
 
 def _check_make(request: Request, directory: SweepDirectory) -> None:
@@ -247,7 +303,7 @@ def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
 
 
 def sweep_here(
-    request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore
+    request: Request, directory: SweepDirectory, report: Callable[[Progress], None] = ignore
 ) -> Outcome:
     """Train and analyze the runs that are missing, on this machine. `report` is called with where
     the sweep stands.
@@ -258,91 +314,122 @@ def sweep_here(
     # Before anything is written: a request that cannot be met must not bind the directory.
     groups = request.options.plan(list(runs.values()))
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        done, record = begin(request, runs, directory)
-        standing = record.standing
-        indices = list(runs)
-        waiting = _waiting(groups, indices, done, directory)
+        done, sitting = begin(request, runs, directory, report)
+        waiting = _waiting(groups, list(runs), done, directory)
         announce(waiting)
-        report(standing)
+        sitting.show()
         check_planned(waiting)
-        standing.started = time.monotonic()
-        ended = "complete"
-        left = deque(waiting)
-        while left:
-            part = fitting(left[0], standing, deadline)
-            if part is None:
-                ended = "out of time"
-                break
-            whole = left.popleft()
-            beside = []
-            if part is whole:
-                count = together([whole, *left])
-                beside = [left.popleft() for _ in range(count - 1)]
-            try:
-                part, *_ = _finish_in_time(
-                    request, directory, record, [part, *beside], indices, deadline, report
-                )
-            except TrainingInterrupted as interruption:
-                ended = "out of time" if interruption.out_of_time else "interrupted"
-                break
-            except KeyboardInterrupt:
-                ended = "interrupted"
-                break
-            if len(part.runs) < len(whole.runs):
-                left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
+        sitting.started = time.monotonic()
+        try:
+            ended = _work_off(sitting, waiting, deadline)
+        except Stopped as stop:
+            ended = stop.reason
+        except KeyboardInterrupt:
+            ended = "interrupted"
         if ended == "complete":
             directory.complete()
-    return record.outcome(ended, time.monotonic() - start)
+    return sitting.outcome(ended, time.monotonic() - start)
+
+
+def _work_off(sitting: Sitting, waiting: Sequence[PlannedEnsemble], deadline: float | None) -> str:
+    """Train, analyze and record one ensemble after the other, as far as there is time. Returns how
+    it ended.
+    """
+    left = deque(waiting)
+    while left:
+        part = fitting(left[0], sitting.seconds_per_work, deadline)
+        if part is None:
+            return "out of time"
+        whole = left.popleft()
+        beside = []
+        if part is whole:
+            count = together([whole, *left])
+            beside = [left.popleft() for _ in range(count - 1)]
+        part, *_ = _finish_in_time(sitting, [part, *beside], deadline)
+        if len(part.runs) < len(whole.runs):
+            left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
+    return "complete"
 
 
 def _finish_in_time(
-    request: Request,
-    directory: SweepDirectory,
-    record: Recorder,
-    parts: list[PlannedEnsemble],
-    indices: list[int],
-    deadline: float | None,
-    report: Callable[[Standing], None],
+    sitting: Sitting, parts: list[PlannedEnsemble], deadline: float | None
 ) -> list[PlannedEnsemble]:
     """Train, analyze and record a part of an ensemble, or, where its speed shows that it would not
     end in time, less of it.
 
     Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is
-    known. Several are small,
-    train side by side and are never cut: fewer networks would take as long.
+    known. Several are small, train side by side and are never cut: fewer networks would take as
+    long.
     """
-    standing = record.standing
-    options = request.options
-    cuts = 0
-    while True:
-        watch = (
-            trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
-        )
-        in_space: dict[RunSettings, int] = {}
-        for part in parts:
-            for run, position in zip(part.runs, part.indices, strict=True):
-                in_space[run] = indices[position]
+    for _ in range(MOST_CUTS):
+        alone = len(parts) == 1 and can_be_cut(parts[0])
+        if deadline is None or sitting.seconds_per_work is not None or not alone:
+            break
+        trial = Trial(parts[0], deadline)
         try:
-            for finished in finish(
-                request.space.name,
-                parts,
-                in_space,
-                options,
-                directory.checkpoints(options.checkpoint_seconds),
-                _watching(standing, report, deadline, sum(map(cost, in_space)), watch),
-                _analyzing(standing, report),
-            ):
-                record(finished, device_name(parts[0].device))
-                report(standing)
+            _finish(sitting, parts, deadline, trial)
             return parts
-        except TooLong as late:
-            fewer = late.fewer
+        except Stopped as stop:
+            if trial.fewer is None or stop.reason != "too slow":
+                raise
         log.info(
-            "%d networks would not end in time: training %d of them", len(in_space), len(fewer.runs)
+            "%d networks would not end in time: training %d of them",
+            len(parts[0].runs),
+            len(trial.fewer.runs),
         )
-        parts = [fewer]
-        standing.current = 0.0
-        cuts += 1
+        parts = [trial.fewer]
+        sitting.under_way = 0.0
+    _finish(sitting, parts, deadline, ignore)
+    return parts
+
+
+def _finish(
+    sitting: Sitting,
+    parts: Sequence[PlannedEnsemble],
+    deadline: float | None,
+    trial: Callable[[Progress], None],
+) -> None:
+    """Train, analyze and record these ensembles."""
+    request = sitting.request
+    places = list(sitting.runs)
+    in_space: dict[RunSettings, int] = {}
+    for part in parts:
+        for run, position in zip(part.runs, part.indices, strict=True):
+            in_space[run] = places[position]
+    work = sum(map(cost, in_space))
+    work_at_start = sitting.work
+    doing = ""
+
+    def watch_training(progress: Progress) -> None:
+        nonlocal doing
+        recorded_since = sitting.work - work_at_start
+        sitting.under_way = max(0.0, work * progress.share - recorded_since)
+        doing = (
+            f"training {progress.networks} networks, epoch {progress.epoch:,} of "
+            f"{progress.epochs:,}, "
+            f"validation accuracy {progress.validation_accuracy:.1%}"
+        )
+        sitting.show(doing, progress)
+        if time_is_up(progress, deadline):
+            raise Stopped("out of time")  # the loop then saves the ensemble and stops
+        trial(progress)
+
+    def watch_analysis(done: int, count: int) -> None:
+        nonlocal doing
+        doing = f"analyzing network {done} of {count}"
+        sitting.show(doing)
+
+    for finished in finish(
+        request.space.name,
+        parts,
+        in_space,
+        request.options,
+        sitting.directory.checkpoints(request.options.checkpoint_seconds),
+        watch_training,
+        watch_analysis,
+    ):
+        sitting.add(finished, device_name(parts[0].device))
+        sitting.show(doing)
 
 
 def _waiting(
@@ -361,39 +448,3 @@ def _waiting(
             left.append(group.only(missing))
     interrupted = {checkpoint.runs for checkpoint in directory.checkpoints().pending()}
     return sorted(left, key=lambda group: group.runs not in interrupted)
-
-
-def _watching(
-    standing: Standing,
-    report: Callable[[Standing], None],
-    deadline: float | None,
-    work: float,
-    also: Callable[[Progress], None],
-) -> Callable[[Progress], None]:
-    """work: of the ensembles that are about to be trained."""
-    work_at_start = standing.work
-
-    def watch(progress: Progress) -> None:
-        recorded_since = standing.work - work_at_start
-        standing.current = max(0.0, work * progress.share - recorded_since)
-        standing.doing = (
-            f"training {progress.networks} networks, epoch {progress.epoch:,} of "
-            f"{progress.epochs:,}, "
-            f"validation accuracy {progress.validation_accuracy:.1%}"
-        )
-        report(standing)
-        if time_is_up(progress, deadline):
-            raise OutOfTime  # the loop then saves the ensemble and stops
-        also(progress)
-
-    return watch
-
-
-def _analyzing(
-    standing: Standing, report: Callable[[Standing], None]
-) -> Callable[[int, int], None]:
-    def watch(done: int, count: int) -> None:
-        standing.doing = f"analyzing network {done} of {count}"
-        report(standing)
-
-    return watch

@@ -4,7 +4,6 @@ and make their rows.
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -14,7 +13,8 @@ from algophase.analysis.hidden.look_inside import HiddenLayer, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
-from algophase.core.interrupts import held_interrupts
+from algophase.core.interrupts import Stopped, held_interrupts
+from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.rows import make_moment, make_row
@@ -23,7 +23,7 @@ from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import Watch
 from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.train import continued, train_groups
-from algophase.training.run.trained import Progress, TrainedRun
+from algophase.training.run.trained import TrainedRun
 
 log = logging.getLogger(__name__)
 
@@ -85,48 +85,6 @@ class Finished:
     snapshots: dict[str, list[Network]] = field(default_factory=dict)
 
 
-@dataclass
-class Standing:
-    """Where a sweep stands.
-
-    runs: how many there are; done: finished, now or earlier; new: finished now; counts: finished
-        runs by outcome.
-    work, work_left: what was finished since the start and what is left, in units of `cost`;
-        current: how much of what is left
-    is done, in the ensembles being trained. started: by `time.monotonic`.
-    """
-
-    runs: int
-    done: int
-    counts: Counter[str]
-    work_left: float
-    work: float = 0.0
-    current: float = 0.0
-    new: int = 0
-    started: float = field(default_factory=time.monotonic)
-    doing: str = ""
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def seconds_left(self) -> float | None:
-        """None before the speed is known."""
-        work_done = self.work + self.current
-        if not work_done > 0:
-            return None
-        return (self.work_left - self.current) * self.seconds / work_done
-
-    def finished(self, outcomes: Sequence[str], work: float) -> None:
-        self.done += len(outcomes)
-        self.new += len(outcomes)
-        self.counts.update(outcomes)
-        self.work += work
-        self.work_left -= work
-        self.current = max(0.0, self.current - work)
-
-
 def finish(
     space: str,
     groups: Sequence[PlannedEnsemble],
@@ -154,14 +112,12 @@ def finish(
         train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
     ) as ensembles:
         for group, outcomes in ensembles:
-            with (
-                held_interrupts() as pressed
-            ):  # until it is saved: nothing else holds what was trained
-                yield _analyzed(
-                    space, indices, options, group, outcomes, _telling(analyzing, pressed)
-                )
+            # until it is saved: nothing else holds what was trained
+            with held_interrupts() as pressed:
+                watch_analyses = _telling(analyzing, pressed)
+                yield _analyzed(space, indices, options, group, outcomes, watch_analyses)
             if pressed():
-                raise KeyboardInterrupt
+                raise Stopped("interrupted")
 
 
 def _telling(

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from algophase.core.interrupts import Stopped
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training.check.gradient_check import compare
 from algophase.training.engines import grid, grid_core
@@ -14,7 +15,6 @@ from algophase.training.engines.grid import GridTransformer
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.pace import SECONDS_BETWEEN, Pace
 from algophase.training.run.plan import plan
-from algophase.training.run.trained import TrainingInterrupted
 
 CPU = torch.device("cpu")
 EPOCHS = 12
@@ -114,7 +114,7 @@ def test_an_interrupted_training_goes_on_to_the_bit_with_other_threads() -> None
         if trained.epoch >= 5:
             raise KeyboardInterrupt
 
-    with pytest.raises(TrainingInterrupted):
+    with pytest.raises(Stopped):
         first.train(progress=press)
     second = ensemble("relu", 2, 2)
     second.restore(first.checkpoint())

@@ -10,6 +10,7 @@ from textbook import ARCHITECTURES, textbook
 from torch import Tensor
 
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
 from algophase.core.settings import (
     NetworkSettings,
     RunSettings,
@@ -20,7 +21,7 @@ from algophase.core.task import all_pairs, labels, split, tokens
 from algophase.networks import initialize
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import PlannedEnsemble, plan
-from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupted
+from algophase.training.run.trained import CURVES, TrainedRun
 
 TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
 
@@ -282,7 +283,7 @@ def test_ctrl_c_ends_a_whole_epoch() -> None:
         if trained.epoch >= 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(TrainingInterrupted, match="an ensemble of 1, which is not saved") as caught:
+    with pytest.raises(Stopped, match="an ensemble of 1, which is not saved") as caught:
         trained.train(progress=press)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert not caught.value.saved

@@ -7,6 +7,8 @@ import torch
 
 import algophase
 from algophase.core.errors import InputError
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import (
     LinearSettings,
     RunSettings,
@@ -19,7 +21,6 @@ from algophase.training.run import train as training
 from algophase.training.run.plan import ENGINES, plan
 from algophase.training.run.threads import threads_for
 from algophase.training.run.train import train
-from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted
 
 TASK, SHORT = TaskSettings(modulus=5), TrainingSettings(epochs=6)
 RUNS = [
@@ -123,7 +124,7 @@ def test_ctrl_c_carries_what_is_finished() -> None:
         if progress.ensemble == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(TrainingInterrupted, match="not saved") as caught:
+    with pytest.raises(Stopped, match="not saved") as caught:
         train(RUNS, device="cpu", progress=press)
     finished, partial = caught.value.finished, caught.value.partial
     assert [outcome.run.seed for outcome in finished] == [0, 1]
@@ -135,11 +136,9 @@ def test_ctrl_c_carries_what_is_finished() -> None:
 
 def test_a_deadline_stops_training_and_says_so() -> None:
     def late(progress: Progress) -> None:
-        raise OutOfTime
+        raise Stopped("out of time")
 
-    with pytest.raises(
-        TrainingInterrupted, match=r"training ran out of time at epoch .* not saved"
-    ) as caught:
+    with pytest.raises(Stopped, match=r"training ran out of time at epoch .* not saved") as caught:
         train(RUNS[:1], device="cpu", progress=late)
     assert caught.value.out_of_time
     assert caught.value.epochs == caught.value.partial[0].epochs > 0

@@ -12,6 +12,8 @@ import pytest
 import torch
 from same_runs import assert_same
 
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Progress
 from algophase.core.settings import (
     LinearSettings,
     RunSettings,
@@ -26,7 +28,7 @@ from algophase.training.run import turns
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import ENGINES, PlannedEnsemble, plan
 from algophase.training.run.train import train, train_groups
-from algophase.training.run.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.trained import TrainedRun
 from algophase.training.run.turns import FULL, in_turns, together
 
 TASK, LONG, SHORT = (
@@ -119,9 +121,9 @@ def test_progress_adds_up_over_ensembles() -> None:
 
 
 @pytest.mark.usefixtures("three_at_once")
-@pytest.mark.parametrize("why", [KeyboardInterrupt, OutOfTime])
+@pytest.mark.parametrize("why", [KeyboardInterrupt(), Stopped("out of time")])
 def test_what_is_interrupted_is_saved_all_of_it(
-    why: type[BaseException], straight: list[TrainedRun], tmp_path: Path, said: list[str]
+    why: BaseException, straight: list[TrainedRun], tmp_path: Path, said: list[str]
 ) -> None:
     def stop(progress: Progress) -> None:
         if progress.epoch == 17:
@@ -129,10 +131,10 @@ def test_what_is_interrupted_is_saved_all_of_it(
 
     kept, options = DirectoryCheckpoints(tmp_path / "kept"), {"device": "cpu", "history_stride": 6}
     with pytest.raises(
-        TrainingInterrupted, match="at epoch 17 of 2 ensembles of 2, which are saved and can be"
+        Stopped, match="at epoch 17 of 2 ensembles of 2, which are saved and can be"
     ) as caught:
         train(RUNS, checkpoint=kept, progress=stop, **options)  # type: ignore[arg-type]
-    assert caught.value.out_of_time == (why is OutOfTime)
+    assert caught.value.out_of_time == isinstance(why, Stopped)
     assert_same(
         straight[1:2], caught.value.finished
     )  # done, and not yet given, as the first was not

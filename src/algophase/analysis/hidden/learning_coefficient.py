@@ -192,11 +192,12 @@ def learning_coefficients(
     groups = plan([runs[row // chains] for row in range(rows)], engine, device, precision)
     traces, distances = np.empty((rows, sampling.steps)), np.empty(rows)
     group_of_row = [groups[0]] * rows
-    with Bar("sampling", sampling.steps * len(groups), progress) as bar:
+    all_steps = sampling.steps * len(groups)
+    with Bar(progress) as bar:
         for number, group in enumerate(groups):
             members = list(group.indices)
             of_members = [networks[row // chains] for row in members]
-            show = functools.partial(_show, bar, number * sampling.steps)
+            show = functools.partial(_show, bar, all_steps, number * sampling.steps)
             seed = sampling.seed + members[0]
             sampled = _sample(group, of_members, sampling, seed, show)
             traces[members], distances[members] = sampled
@@ -213,8 +214,8 @@ def learning_coefficients(
     return coefficients
 
 
-def _show(bar: Bar, steps_before: int, steps: int) -> None:
-    bar(steps_before + steps)
+def _show(bar: Bar, all_steps: int, steps_before: int, steps: int) -> None:
+    bar.count("sampling", steps_before + steps, all_steps)
 
 
 def _run_of(network: Network, pairs: str) -> RunSettings:

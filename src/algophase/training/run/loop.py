@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from algophase.core.errors import InputError
+from algophase.core.progress import ignore
 from algophase.networks.stacking import take_out
 from algophase.record.layout import to_record
 from algophase.training.engines.precision import missing_triton
@@ -26,7 +27,7 @@ from algophase.training.run.optimizer import AdamW
 from algophase.training.run.pace import Pace
 from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.recorder import HistoryRecorder
-from algophase.training.run.trained import CURVES, TrainedRun, ignore
+from algophase.training.run.trained import CURVES, TrainedRun
 from algophase.training.run.turns import in_turns
 
 log = logging.getLogger(__name__)

@@ -4,20 +4,22 @@ import logging
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 import torch
 
 from algophase.core.errors import InputError, out_of_memory
-from algophase.core.progress import Bar
+from algophase.core.interrupts import Stopped
+from algophase.core.progress import Bar, Progress
 from algophase.core.settings import RunSettings
-from algophase.core.wording import counted, duration
+from algophase.core.wording import counted, floored
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import PlannedEnsemble, describe, plan
 from algophase.training.run.threads import threads_for
-from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.trained import TrainedRun
 from algophase.training.run.turns import in_turns, save, together
 
 log = logging.getLogger(__name__)
@@ -47,17 +49,18 @@ def train(
     history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and
         `EarlyStop`.
     checkpoint: where interrupted ensembles are kept, and continued from.
-    progress: called with where training stands; it may raise `OutOfTime` to stop. Without it, a
-        terminal or a notebook shows a bar after two seconds; False shows none.
+    progress: called with where training stands; it may raise
+        `Stopped` to end it. Without it, a terminal or a notebook shows a bar after two seconds;
+        False shows none.
     ensemble_size: networks that train together; None for as many as fit well.
     check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything
         is trained with it.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
         is logged.
 
-    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what
-    is finished. Messages go to
-    the logger `algophase`: warnings, and at level INFO what is about to be trained.
+    Everything is checked before any work. Ctrl-C raises `Stopped`, which carries what is
+    finished. Messages go to the logger `algophase`: warnings, and at level INFO what is about to
+    be trained.
 
     >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
     >>> from algophase import train
@@ -68,39 +71,28 @@ def train(
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
     trained_runs: dict[int, TrainedRun] = {}
-    bar = Bar("training", 1_000, progress if progress is False else None)
-    ensembles = train_by_ensemble(
-        runs,
-        engine,
-        device,
-        precision,
-        watch,
-        checkpoint,
-        progress if callable(progress) else lambda state: bar(1_000 * state.share, _state(state)),
-        ensemble_size=ensemble_size,
-        check_gradients=check_gradients,
-        strict_device=strict_device,
-    )
-    try:
-        with bar, closing(ensembles):
-            for group, outcomes in ensembles:
-                trained_runs.update(zip(group.indices, outcomes, strict=True))
-    except TrainingInterrupted as interruption:
-        in_order = [trained_runs[index] for index in sorted(trained_runs)]
-        interruption.finished = [*in_order, *interruption.finished]
-        raise
+    with Bar(progress if progress is False else None) as bar:
+        ensembles = train_by_ensemble(
+            runs,
+            engine,
+            device,
+            precision,
+            watch,
+            checkpoint,
+            progress if callable(progress) else bar,
+            ensemble_size=ensemble_size,
+            check_gradients=check_gradients,
+            strict_device=strict_device,
+        )
+        try:
+            with closing(ensembles):
+                for group, outcomes in ensembles:
+                    trained_runs.update(zip(group.indices, outcomes, strict=True))
+        except Stopped as stop:
+            in_order = [trained_runs[index] for index in sorted(trained_runs)]
+            stop.finished = [*in_order, *stop.finished]
+            raise
     return [trained_runs[index] for index in range(len(runs))]
-
-
-def _state(progress: Progress) -> str:
-    left = (
-        ""
-        if progress.seconds_left != progress.seconds_left
-        else f", {duration(progress.seconds_left)} left"
-    )
-    return (
-        f"epoch {progress.epoch:,} of {progress.epochs:,}, loss {progress.training_loss:.1e}{left}"
-    )
 
 
 def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
@@ -301,20 +293,35 @@ class _Reporter:
             part * member.epoch / max(1, member.group.epochs)
             for part, member in zip(self.works, self.flight, strict=True)
         )
-        self.progress(
-            Progress(
-                networks=len(ensemble.group.runs),
-                epoch=ensemble.epoch,
-                epochs=ensemble.group.epochs,
-                ensemble=self.finished + 1 + self.flight.index(ensemble),
-                ensembles=self.count,
-                rate=rate,
-                seconds_left=left / rate if rate > 0 else math.nan,
-                training_loss=ensemble.recorder.median("training_loss"),
-                validation_accuracy=ensemble.recorder.median("validation_accuracy"),
-                share=min(1.0, (self.work_done + work) / self.work) if self.work > 0 else 1.0,
-            )
+        progress = Progress(
+            share=min(1.0, (self.work_done + work) / self.work) if self.work > 0 else 1.0,
+            seconds_left=left / rate if rate > 0 else math.nan,
+            networks=len(ensemble.group.runs),
+            epoch=ensemble.epoch,
+            epochs=ensemble.group.epochs,
+            ensemble=self.finished + 1 + self.flight.index(ensemble),
+            ensembles=self.count,
+            rate=rate,
+            training_loss=ensemble.recorder.median("training_loss"),
+            validation_accuracy=ensemble.recorder.median("validation_accuracy"),
         )
+        self.progress(in_words(progress))
+
+
+def in_words(progress: Progress) -> Progress:
+    """The same with the words that a bar shows of an ensemble in training."""
+    title = f"training {counted(progress.networks, 'network')}"
+    if progress.ensembles > 1:
+        title += f", ensemble {progress.ensemble} of {progress.ensembles}"
+    parts = [
+        f"epoch {progress.epoch:,} of {progress.epochs:,}",
+        f"{progress.rate:,.0f} networks x epochs/s",
+        progress.time_left,
+        f"loss {progress.training_loss:.1e}",
+        f"validation accuracy {floored(progress.validation_accuracy, 1)}",
+    ]
+    state = ", ".join(part for part in parts if part)
+    return replace(progress, title=title, state=state)
 
 
 def _work(group: PlannedEnsemble) -> float:

@@ -1,7 +1,6 @@
 """What training gives back: the network, how it got there, and what it was trained with."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,76 +88,3 @@ class TrainedRun:
     @property
     def id(self) -> str:
         return self.run.run_id
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where training stands.
-
-    networks, epoch, epochs: of an ensemble in work, which is number `ensemble` of `ensembles`.
-        Small ones train side by side on a GPU, and each of them is reported.
-    rate: networks x epochs per second, of all in work; seconds_left: for all ensembles (NaN before
-        the first epoch).
-    training_loss, validation_accuracy: medians over the ensemble at its last history point.
-    share: how much of the whole work, of all ensembles, is done: from 0 to 1.
-    """
-
-    networks: int
-    epoch: int
-    epochs: int
-    ensemble: int
-    ensembles: int
-    rate: float
-    seconds_left: float
-    training_loss: float
-    validation_accuracy: float
-    share: float
-
-
-class OutOfTime(Exception):
-    """Raised by a progress callback whose deadline has passed. Training then stops as after
-    Ctrl-C.
-    """
-
-
-class TrainingInterrupted(Exception):
-    """Training stopped early, by Ctrl-C or by a deadline.
-
-    finished: the runs that were done before; partial: the interrupted ensemble as it stands, or all
-        that trained side by side;
-    saved: whether checkpoints let them continue; out_of_time: whether a deadline stopped it.
-
-    >>> from algophase import TrainingInterrupted
-    >>> TrainingInterrupted([], saved=False).out_of_time
-    False
-    """
-
-    def __init__(
-        self,
-        partial: Sequence[TrainedRun],
-        saved: bool,
-        finished: Sequence[TrainedRun] = (),
-        *,
-        ensembles: int = 1,
-        out_of_time: bool = False,
-    ) -> None:
-        self.partial, self.saved, self.finished, self.out_of_time = (
-            list(partial),
-            saved,
-            list(finished),
-            out_of_time,
-        )
-        what = "ran out of time" if out_of_time else "was interrupted"
-        kept = "saved and can be continued" if saved else "not saved"
-        whose = "an ensemble" if ensembles == 1 else f"{ensembles} ensembles"
-        of = f"{whose} of {len(self.partial)}, which {'is' if ensembles == 1 else 'are'}"
-        super().__init__(f"training {what} at epoch {self.epochs} of {of} {kept}")
-
-    @property
-    def epochs(self) -> int:
-        """How far the interrupted ensemble is."""
-        return max((run.epochs for run in self.partial), default=0)
-
-
-def ignore(_: object) -> None:
-    """A callback that does nothing."""

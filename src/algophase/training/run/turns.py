@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from algophase.core.interrupts import held_interrupts
+from algophase.core.interrupts import Reason, Stopped, held_interrupts
+from algophase.core.progress import ignore
 from algophase.training.engines.sizing import largest_ensemble, operations
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.trained import OutOfTime, TrainingInterrupted, ignore
+from algophase.training.run.trained import TrainedRun
 
 if TYPE_CHECKING:
     from algophase.training.run.loop import Ensemble
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 # kernels
 FULL = 4e11
 MOST_AT_ONCE = 8
+HOW: dict[Reason, str] = {
+    "interrupted": "was interrupted",
+    "out of time": "ran out of time",
+    "on request": "was stopped",
+}
 MOST_QUEUED = (
     200  # epochs of each: a GPU's queue holds about a thousand, and starting one more then waits
 )
@@ -59,7 +65,7 @@ def in_turns(
     """Train until the first of them is finished. `progress` gets every ensemble after its part
     of a turn.
     """
-    then = time.perf_counter()
+    last_turn = time.perf_counter()
     with held_interrupts() as pressed:
         while not ensembles[0].finished:
             training = [ensemble for ensemble in ensembles if not ensemble.finished]
@@ -69,34 +75,51 @@ def in_turns(
                 ensemble.wait()
             now = time.perf_counter()
             for ensemble, share in zip(training, _shares(training), strict=True):
-                ensemble.spent(now - then, share)
-            then, stop, out_of_time = now, pressed(), False
+                ensemble.spent(now - last_turn, share)
+            last_turn = now
+            reason: Reason | None = "interrupted" if pressed() else None
             try:
                 for ensemble in training:
                     progress(ensemble)
-            except (KeyboardInterrupt, OutOfTime) as error:
-                stop, out_of_time = True, isinstance(error, OutOfTime) and not stop
-            if stop:  # even at the last epoch: a caller with more to train must know
-                if checkpointer is not None:
-                    save(ensembles, checkpointer)
-                finished = [
-                    run
-                    for ensemble in ensembles
-                    if ensemble not in training
-                    for run in ensemble.results()
-                ]
-                partial = [run for ensemble in training for run in ensemble.results()]
-                saved = checkpointer is not None
-                raise TrainingInterrupted(
-                    partial, saved, finished, ensembles=len(training), out_of_time=out_of_time
-                )
+            except KeyboardInterrupt:
+                reason = "interrupted"
+            except Stopped as stop:
+                if stop.reason == "too slow":
+                    raise  # what was trained so far is of no use
+                reason = reason or stop.reason
+            if reason is not None:  # even at the last epoch: a caller with more to train must know
+                raise _stopped(reason, ensembles, training, checkpointer)
             if checkpointer is not None:
-                due = [
-                    ensemble
-                    for ensemble in training
-                    if now - ensemble.saved_at >= checkpointer.every_seconds
-                ]
-                save([ensemble for ensemble in due if not ensemble.finished], checkpointer)
+                for ensemble in training:
+                    is_due = now - ensemble.saved_at >= checkpointer.every_seconds
+                    if is_due and not ensemble.finished:
+                        save([ensemble], checkpointer)
+
+
+def _stopped(
+    reason: Reason,
+    ensembles: Sequence["Ensemble"],
+    training: Sequence["Ensemble"],
+    checkpointer: Checkpointer | None,
+) -> Stopped:
+    """Save the ensembles, and say how far those are that were still training."""
+    if checkpointer is not None:
+        save(ensembles, checkpointer)
+    finished: list[TrainedRun] = []
+    partial: list[TrainedRun] = []
+    for ensemble in ensembles:
+        outcomes = partial if ensemble in training else finished
+        outcomes += ensemble.results()
+    epoch = max(run.epochs for run in partial)
+    count = len(training)
+    which = "an ensemble" if count == 1 else f"{count} ensembles"
+    state = "not saved" if checkpointer is None else "saved and can be continued"
+    message = (
+        f"training {HOW[reason]} at epoch {epoch} of {which} of {len(partial)}, "
+        f"which {'is' if count == 1 else 'are'} {state}"
+    )
+    saved = checkpointer is not None
+    return Stopped(reason, message, finished=finished, partial=partial, saved=saved)
 
 
 def save(ensembles: Sequence["Ensemble"], checkpointer: Checkpointer) -> None:
