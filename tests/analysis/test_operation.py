@@ -179,11 +179,11 @@ def test_a_kept_analysis_keeps_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("S5_MLP_seed1", "its answers form a group of order 120 that does not commute (like S5)"),
-        ("S5_T_seed1", "its answers form a group of order 120 that does not commute (like S5)"),
-        ("D59_MLP_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
-        ("D59_T_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
-        ("A5_MLP_seed1", "its answers form a group of order 60 that does not commute (like A5)"),
+        ("S5_MLP_seed1", "its answers form the group S5 of order 120"),
+        ("S5_T_seed1", "its answers form the group S5 of order 120"),
+        ("D59_MLP_seed1", "its answers form the group D59 of order 118"),
+        ("D59_T_seed1", "its answers form the group D59 of order 118"),
+        ("A5_MLP_seed1", "its answers form the group A5 of order 60"),
         ("S5_MLP_hidden_dim_48_seed1", ""),  # it memorized
     ],
 )
@@ -197,6 +197,6 @@ def test_published_networks_on_other_groups(name: str, said: str) -> None:
 @pytest.mark.skipif(not GROUPS.exists(), reason="the networks of other groups are not here")
 def test_a_published_network_on_another_group_is_not_called_unlearned() -> None:
     analysis = analyze(load(GROUPS / "A5_MLP_seed1.pt"))
-    group = "its answers form a group of order 60 that does not commute (like A5)"
+    group = "its answers form the group A5 of order 60"
     assert analysis.sentence == f"learned something else: {group}"
     assert analysis.label == "other"

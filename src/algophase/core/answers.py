@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from algophase.core.group import Group, Numbers, group_of, is_prime
+from algophase.core.known_groups import described
 
 # A network follows a formula, or forms a group, from this share of all pairs on. Different formulas
 # have few pairs in common.
@@ -56,9 +57,7 @@ class Learned:
 
     @property
     def sentence(self) -> str:
-        """It agrees with a - b on 100% of pairs; its answers form a group of order 120 that does
-        not commute (like S5).
-        """
+        """It agrees with a - b on 100% of pairs; its answers form the group S5 of order 120."""
         share = "100%" if self.share == 1 else f"{100 * self.share:.2f}%"
         if not self.is_group:
             return f"it agrees with {self.what} on {share} of pairs"
@@ -97,10 +96,10 @@ def learned(table: Numbers) -> Learned | None:
         )
     if behind is None:
         return None
-    described = behind.group.described + ("" if behind.same_names else ", under other names")
+    what = described(behind.group) + ("" if behind.same_names else ", under other names")
     if behind.group.is_cyclic:
-        described = f"a cyclic group of order {len(table)} with its elements in another order"
-    return Learned(described, behind.agreement(table), is_group=True, relabeling=relabeling)
+        what = f"a cyclic group of order {len(table)} with its elements in another order"
+    return Learned(what, behind.agreement(table), is_group=True, relabeling=relabeling)
 
 
 def _best_formula(table: Numbers) -> tuple[str, float]:

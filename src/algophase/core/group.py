@@ -8,7 +8,6 @@ kernels.
 
 import functools
 import math
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.core import known_groups
+from algophase.core.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,13 +31,20 @@ def is_prime(number: int) -> bool:
 class Group:
     """A group of any kind, by its table.
 
-    table: (n, n), the number of x + y in row x, column y. identity: the number of the element that
-    changes nothing. Arrays of a group are kept: do not write into them.
+    table: (n, n), the number of x + y in row x, column y. We write the operation as a sum, also
+        where it does not commute.
+    identity: the number of the element that changes nothing.
+    spelled: the name or the generators that it was made from (`named_group`), "" for a table.
+
+    Arrays of a group are kept: do not write into them.
     """
 
-    def __init__(self, table: Numbers, identity: int) -> None:
-        self.order, self.identity = len(table), identity
+    def __init__(self, table: Numbers, identity: int, spelled: str = "") -> None:
+        self.order, self.identity, self.spelled = len(table), identity, spelled
         self._table = table
+
+    def __repr__(self) -> str:
+        return f"<Group {self.spelled or 'of a table'}, order {self.order}>"
 
     @property
     def table(self) -> Numbers:
@@ -84,30 +90,31 @@ class Group:
         return orders
 
     @cached_property
-    def class_sizes(self) -> Numbers:
-        """(n,), how many conjugates g + x - g each element x has."""
+    def class_of(self) -> Numbers:
+        """(n,), the number of the conjugacy class of each element.
+
+        Elements x and g + x - g are conjugate. Classes are numbered by the order of their elements,
+        then by their size, then by their first element, so class 0 is that of the identity.
+        """
         conjugates = self.table[self.table, self.inverses[:, None]]  # [g, x]
-        conjugates.sort(axis=0)
-        return 1 + (np.diff(conjugates, axis=0) != 0).sum(axis=0)
+        first = conjugates.min(axis=0)
+        members, class_of_element, sizes = np.unique(first, return_inverse=True, return_counts=True)
+        order = np.lexsort((members, sizes, self.element_orders[members]))
+        return order.argsort()[class_of_element]
 
     @cached_property
-    def likeness(self) -> str:
-        """A known group with as many elements of each order and number of conjugates: "S5", "D59",
-        "Z2 x Z30"; "" where none is known.
-        """
-        pairs = zip(self.element_orders.tolist(), self.class_sizes.tolist(), strict=True)
-        return known_groups.likeness(self.order, Counter(pairs))
+    def class_sizes(self) -> Numbers:
+        """(n,), how many conjugates each element has."""
+        return np.bincount(self.class_of)[self.class_of]
+
+    @cached_property
+    def class_members(self) -> Numbers:
+        """(classes,), the first element of each conjugacy class."""
+        return np.unique(self.class_of, return_index=True)[1]
 
     @property
     def is_cyclic(self) -> bool:
         return int(self.element_orders.max()) == self.order
-
-    @property
-    def described(self) -> str:
-        """A group of order 120 that does not commute (like S5)."""
-        kind = "commutes" if self.commutes else "does not commute"
-        like = f" (like {self.likeness})" if self.likeness else ""
-        return f"a group of order {self.order} that {kind}{like}"
 
     def logarithms(self) -> Numbers:
         """Of a cyclic group: (n,), which multiple of one generator each element is. The generator
@@ -143,7 +150,7 @@ class CyclicGroup(Group):
     """
 
     def __init__(self, order: int) -> None:
-        self.order, self.identity = order, 0
+        self.order, self.identity, self.spelled = order, 0, f"Z{order}"
 
     @cached_property
     def table(self) -> Numbers:
@@ -215,11 +222,72 @@ def group_of(table: Numbers) -> Group | None:
     """The group that a table is, or None: it needs an identity, inverses, and
     (x + y) + z = x + (y + z).
     """
+    identity = _identity_of(table)
+    if identity is None or not _is_latin(table) or not _is_associative(table):
+        return None
+    return Group(table, identity)
+
+
+def group_from_table(table: object) -> Group:
+    """The group of a Cayley table: row x, column y has the number of the element x + y.
+
+    An error names the first entry, element or triple that no group can have.
+
+    >>> group_from_table([[0, 1], [1, 0]]).order
+    2
+    """
+    entries = np.asarray(table)
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1] or not entries.size:
+        raise InputError(f"a group's table has n rows and n columns; this has {entries.shape}")
+    if not np.issubdtype(entries.dtype, np.integer):
+        whole = np.issubdtype(entries.dtype, np.floating) and (entries == np.round(entries)).all()
+        if not whole:
+            raise InputError(f"a group's table holds numbers of elements, not {entries.dtype}")
+    entries = entries.astype(np.int64)
+    order = len(entries)
+    outside = np.argwhere((entries < 0) | (entries >= order))
+    if len(outside):
+        x, y = outside[0].tolist()
+        raise InputError(
+            f"the table is not closed: {x} + {y} is {entries[x, y]}, and elements are 0 to "
+            f"{order - 1}"
+        )
+    identity = _identity_of(entries)
+    if identity is None:
+        raise InputError("the table has no identity: no element e with e + x = x + e = x")
+    is_identity = entries == identity
+    without_inverse = np.flatnonzero(~(is_identity & is_identity.T).any(axis=1))
+    if len(without_inverse):
+        raise InputError(
+            f"element {without_inverse[0]} has no inverse: no y with x + y = y + x = {identity}"
+        )
+    triple = _unassociated_triple(entries)
+    if triple is not None:
+        x, y, z = triple
+        left, right = entries[entries[x, y], z], entries[x, entries[y, z]]
+        raise InputError(
+            f"the table is not associative: ({x} + {y}) + {z} is {left}, and {x} + ({y} + {z}) "
+            f"is {right}"
+        )
+    return Group(entries, identity)
+
+
+def _identity_of(table: Numbers) -> int | None:
     numbers = np.arange(len(table))
     both_sides = (table == numbers).all(axis=1) & (table == numbers[:, None]).all(axis=0)
-    if not both_sides.any() or not _is_latin(table) or not _is_associative(table):
+    return int(both_sides.argmax()) if both_sides.any() else None
+
+
+def _unassociated_triple(table: Numbers) -> tuple[int, int, int] | None:
+    """The first (x, y, z), in lexicographic order, with (x + y) + z unlike x + (y + z)."""
+    if _is_associative(table):
         return None
-    return Group(table, int(both_sides.argmax()))
+    for x in range(len(table)):
+        differs = table[table[x]] != table[x][table]  # [y, z]
+        if differs.any():
+            y, z = np.argwhere(differs)[0].tolist()
+            return x, y, z
+    return None
 
 
 def _is_latin(table: Numbers) -> bool:
