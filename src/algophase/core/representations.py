@@ -162,7 +162,7 @@ class Representation:
     def projection(self) -> Array:
         """(n, n), symmetric: onto the functions on the group that belong to it.
 
-        P = (d / n) sum over g of conj chi(g) R(g), of chi and conj chi together where it is complex.
+        P = (d / n) sum over g of conj chi(g) R(g); for a complex one, of chi and conj chi together.
         """
         differences = self.group.table[:, self.group.inverses]  # x - y
         return self.real_character[differences] * (self.dimension / self.group.order)
