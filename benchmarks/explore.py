@@ -31,6 +31,7 @@ from algophase.core.settings import RunSettings
 from algophase.networks import Network, initialize
 from algophase.record.columns import flat_columns
 from algophase.runs.rows import settings_columns
+from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 
@@ -83,7 +84,7 @@ def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
             network = with_circles(run)
             record = analyze(network).to_dict()
             del record["id"], record["anatomy"]
-            directory.keep(network)
+            save(network, directory.networks / network.id)
             ids.append(run.run_id)
             measured = record
         else:

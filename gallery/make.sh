@@ -25,8 +25,8 @@ spaces=("$@")
   linear-alpha linear-beta linear-gamma linear-delta linear-alpha-prime wide clock-training pizza-training \
   hidden-layer emergence moduli data decay heads)
 
-# Runs that a table has, by the names of its shards (runs-FIRST-COUNT-ID.parquet), and that its space asks for.
-runs() { find "$1" -maxdepth 1 -name 'runs-*.parquet' | awk -F- '{count += $(NF - 1)} END {print count + 0}'; }
+# Runs that a table has, by the names of its shards (runs-FIRST-COUNT-ID), and that its space asks for.
+runs() { find "$1" -maxdepth 1 -name 'runs-*' | awk -F- '{count += $(NF - 1)} END {print count + 0}'; }
 wanted() { sed -n 's/^  "runs": \([0-9]*\),$/\1/p' "$1/sweep.json"; }
 
 for space in "${spaces[@]}"; do

@@ -22,6 +22,7 @@ from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import bootstrap_interval
+from algophase.storage.sweep_directory import SweepDirectory
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "gallery" / "llc.csv"
@@ -64,9 +65,8 @@ def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
         table = read_runs(sweep)
         right = table[table.accuracy == 1].sort_values("index").head(most)
         rows += list(right.itertuples())
-        networks += [
-            load(sweep / "networks" / f"{row.run_id}.safetensors") for row in right.itertuples()
-        ]
+        files = SweepDirectory(sweep).kept_files()
+        networks += [load(files[row.run_id]) for row in right.itertuples()]
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)

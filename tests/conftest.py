@@ -104,6 +104,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         TransformerSettings,
     )
     from algophase.runs.rows import make_row
+    from algophase.storage.network_files import save
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
     from algophase.training.run.train import train
@@ -126,7 +127,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert trained.network is not None
         rows.append(make_row("tiny", index, trained, analyze(trained.network)))
         if index == 0:
-            directory.keep(trained.network)
+            save(trained.network, directory.networks / run.run_id)
     directory.add(rows, {"runs": len(rows)})
     return path
 

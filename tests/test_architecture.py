@@ -122,9 +122,7 @@ def test_it_is_swept_and_reported(module: ModuleType, tmp_path: Path) -> None:
     assert set(rows["kind"]) == {"deep-mlp"}
     assert set(rows["width"]) <= {8, 16}
     page = tmp_path / "report.html"
-    done = call(
-        "report", directory, *sorted((directory / "networks").glob("*.safetensors")), "-o", page
-    )
+    done = call("report", directory, *SweepDirectory(directory).kept_files().values(), "-o", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "deep-mlp" in text

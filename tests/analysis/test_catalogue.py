@@ -96,7 +96,7 @@ def sweep(path: Path) -> list[Analysis]:
         analyses.append(analyze(trained.network))
         rows.append(make_row("tiny", index, trained, analyses[-1]))
         if index == 2:
-            directory.keep(trained.network)
+            save(trained.network, directory.networks / trained.id)
     directory.add(rows, {"runs": len(rows)})
     return analyses
 

@@ -33,9 +33,8 @@ from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.run_files import find_run
-from algophase.storage.runs_table import provenance, read_table
+from algophase.storage.runs_table import provenance, read_table, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space
 from algophase.training.run.loop import Ensemble, Watch
@@ -103,9 +102,8 @@ def formats(scratch: Path) -> list[Format]:
     ):
         assert ended.code == 0, ended.said
     sweep, run = SweepDirectory(place / "sweep"), kills.RUNS[0]
-    shard, moments = (
-        sorted(folder.glob("*.parquet"))[0] for folder in (sweep.path, sweep.moments_path)
-    )
+    shard = shard_paths(sweep.path)[0]
+    moments = shard_paths(sweep.path / "moments")[0]
     network = place / "trained" / f"{run.run_id}.safetensors"
     wrapped = place / "wrapped.safetensors"
     kept = DirectoryCheckpoints(place / "checkpoints")
@@ -124,7 +122,6 @@ def formats(scratch: Path) -> list[Format]:
         "runs = 5\n[task]\nmodulus = 7\n[network]\nwidth = { log_uniform = [8, 16], integer = "
         "true }\n"
     )
-    journal = sweep.path / JOURNAL
 
     def read_checkpoint() -> Any:
         (held,) = kept.pending()
@@ -139,11 +136,6 @@ def formats(scratch: Path) -> list[Format]:
             len(Runs.read(sweep.path)),
         )
 
-    def take_up() -> None:
-        with sweep.hold("a campaign"):
-            pass
-
-    journal.write_text(json.dumps({"files": ["networks/000000000000.json"]}))
     return [
         Format("shard", shard, read_shard, True),
         Format("shard, listed", shard, lambda: command("runs", sweep.path), True),
@@ -181,7 +173,6 @@ def formats(scratch: Path) -> list[Format]:
         Format("sweep.json", sweep.path / "sweep.json", lambda: command("runs", sweep.path), False),
         Format("space", space, lambda: load_space(space), False),
         Format("released table", table, lambda: read_released_table(table).to_dict(), False),
-        Format("journal", journal, take_up, False),
     ]
 
 

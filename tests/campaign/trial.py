@@ -18,7 +18,16 @@ from algophase.core.errors import InputError
 
 REFUSED, INTERRUPTED, BROKEN = 3, 130, 70  # exit codes: an InputError, Ctrl-C, any other exception
 MOST_SECONDS, MOST_MEGABYTES = 10.0, 1500.0
-WRITING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "fcntl.flock"}
+WRITING = {
+    "os.rename",
+    "os.link",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.chmod",
+    "shutil.rmtree",
+    "fcntl.flock",
+}
 RUNNING = {
     "os.system",
     "os.exec",

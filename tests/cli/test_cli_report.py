@@ -116,7 +116,7 @@ def test_an_unusable_file_prints_one_line_and_the_rest_is_written(
     (networks / "torn.safetensors").write_bytes(b"torn")
     broken = tmp_path / "broken"
     made_sweep(broken, made_runs(20))
-    next(broken.glob("*.parquet")).write_bytes(b"PAR1 not a table")
+    next(broken.rglob("runs.parquet")).write_bytes(b"PAR1 not a table")
     result = run(networks, broken, tmp_path / "nowhere", "-o", tmp_path / "report.html")
     assert result.exit_code == 1
     lines = [line for line in result.output.splitlines() if line.startswith("algophase: error:")]

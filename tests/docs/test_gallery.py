@@ -23,10 +23,10 @@ ON_A_CPU = ("emergence", "heads-short")
 
 def test_every_sitting_is_listed() -> None:
     made = Counter[tuple[str, str, str]]()
-    for shard in GALLERY.glob("*/*.parquet"):
+    for shard in GALLERY.glob("*/*/runs.parquet"):
         sitting = provenance(shard)
         assert sitting["device"] == (
-            "CPU, 2 threads" if shard.parent.name in ON_A_CPU else "NVIDIA H200"
+            "CPU, 2 threads" if shard.parts[-3] in ON_A_CPU else "NVIDIA H200"
         )
         made[sitting["command"], sitting["commit"], sitting["date"][:10]] += pq.read_metadata(
             shard
@@ -41,12 +41,12 @@ def test_every_sitting_is_listed() -> None:
 
 def test_every_table_is_of_one_commit_and_one_engine() -> None:
     made: dict[str, set[tuple[str, ...]]] = {}
-    for shard in GALLERY.glob("*/*.parquet"):
+    for shard in GALLERY.glob("*/*/runs.parquet"):
         about, makers = (
             provenance(shard),
             pq.read_table(shard, columns=["engine", "precision"]).to_pylist(),
         )
-        made.setdefault(shard.parent.name, set()).update(
+        made.setdefault(shard.parts[-3], set()).update(
             (about["commit"], about["version"], maker["engine"], maker["precision"])
             for maker in makers
         )
@@ -59,7 +59,9 @@ SWEEP = """#!/usr/bin/env bash
 echo "$@" >> log
 mkdir -p "$6"
 printf '{\\n "space": {\\n  "runs": 40,\\n }\\n}\\n' > "$6/sweep.json"
-touch "$6/runs-00000$(ls "$6" | wc -l)-20-abc.parquet"
+shard="$6/runs-00000$(ls "$6" | wc -l)-20-abc"
+mkdir "$shard"
+touch "$shard/runs.parquet"
 """
 
 
@@ -98,7 +100,7 @@ def test_the_script_makes_every_space_and_skips_what_is_complete(tmp_path: Path)
     listed = subprocess.run(
         ["tar", "--list", "--file", archive], check=True, capture_output=True, text=True
     ).stdout.split()
-    assert {"made/gelu/sweep.json", "made/gelu/runs-000001-20-abc.parquet"} < set(listed)
+    assert {"made/gelu/sweep.json", "made/gelu/runs-000001-20-abc/runs.parquet"} < set(listed)
 
 
 def test_the_script_asks_for_the_commit_where_no_repository_says_it(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_network_of_an_older_table_is_analyzed_when_it_is_asked_for(
         tmp_path / "older",
     )  # which has the paper's labels alone
     shutil.copytree(newer, older)
-    (shard,) = older.glob("*.parquet")
+    (shard,) = older.rglob("runs.parquet")
     table = read_shard(shard)
     ours = [
         name

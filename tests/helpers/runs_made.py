@@ -5,7 +5,9 @@ training.
 from pathlib import Path
 from typing import Any
 
+from algophase.networks import Network
 from algophase.runs.rows import settings_columns
+from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 
@@ -51,6 +53,11 @@ def about(
     device: str = "CPU, 2 threads", date: str = "2026-01-02T03:04:05+00:00", runs: int = 1
 ) -> dict[str, Any]:
     return {"device": device, "date": date, "commit": "abc", "version": "0.1.0", "runs": runs}
+
+
+def keep(directory: SweepDirectory, network: Network) -> None:
+    """Put a network beside the shards of a sweep, as `retrain` does."""
+    save(network, directory.networks / network.id, overwrite=True)
 
 
 def sweep_of(

@@ -4,6 +4,7 @@ from pathlib import Path
 import pandas
 import pytest
 from report_pages import ATTACK, Parsed, made_runs, made_sweep, parsed
+from runs_made import keep
 
 from algophase.networks.handmade import handmade_clock
 from algophase.reports.page import Page
@@ -81,7 +82,7 @@ def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_
     for place in (0, 3):
         network = handmade_clock(7, (1,))
         network.id = str(runs["run_id"][place])
-        SweepDirectory(path).keep(network)
+        keep(SweepDirectory(path), network)
     (path / "networks" / "no run of the table.safetensors").touch()
     page = Page("page")
     add_sweep(page, read_sweep(path))

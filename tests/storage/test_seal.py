@@ -107,15 +107,15 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path, make: Any, 
 
 
 def test_a_shard_that_was_changed_is_named_with_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "runs-000000-30-00000000.parquet"
+    path = tmp_path / "runs-000000-30-00000000" / "runs.parquet"
     shard(path)
     content = bytearray(path.read_bytes())
     content[20] ^= 1
     path.write_bytes(content)
     with pytest.raises(
         InputError,
-        match=r"runs-.*parquet does not match its checksum: .* remove a broken shard, and the "
-        r"sweep",
+        match=r"runs.parquet does not match its checksum: .* remove runs-000000-30-00000000, and "
+        r"the sweep",
     ):
         read_table(tmp_path)
 

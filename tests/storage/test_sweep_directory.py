@@ -5,14 +5,15 @@ from typing import Any
 
 import pyarrow
 import pytest
+from runs_made import keep
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.explore.table import read_run_table
 from algophase.networks import Network, initialize
 from algophase.storage import load, save
+from algophase.storage.files import write_inside
 from algophase.storage.identity import same_sweep
-from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
@@ -48,7 +49,7 @@ def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
     assert directory.exists
     assert directory.description()["space"] == SPACE
     assert directory.description()["seed"] == 3
-    assert sorted(path.name for path in directory.path.iterdir()) == [shard.name, "sweep.json"]
+    assert files(directory.path) == {shard.name, "sweep.json"}
 
 
 @pytest.mark.parametrize(
@@ -102,12 +103,12 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
         3: ("id3", None),
         7: ("id7", None),
     }
-    assert [record.get("device") for record in directory.sittings()] == ["one", "two", None]
+    assert [record.get("device") for record in directory.sittings()] == ["one", "two"]
     assert list(directory.runs()["index"]) == [2, 3, 4, 7]
-    assert (
-        directory.add(rows(4, 2), {"device": "one"}) == path
-    )  # the same ensemble again is the same file
-    assert len(shard_paths(tmp_path)) == 3
+    again = directory.add(rows(4, 2), {"device": "one"})  # the same ensemble in another shard
+    assert again != path
+    assert len(shard_paths(tmp_path)) == 4
+    assert list(directory.runs()["index"]) == [2, 3, 4, 7]
 
 
 def test_what_is_no_shard_of_a_sweep_is_named(tmp_path: Path) -> None:
@@ -145,23 +146,33 @@ def test_a_description_that_cannot_be_used_is_named(
         directory.description()
 
 
-def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path, said: list[str]) -> None:
     directory = SweepDirectory(tmp_path)
     (tmp_path / "networks").mkdir()
-    for name in (".runs-0.parquet.abcd_123.partial", "networks/.x.safetensors.abcd_123.partial"):
+    for name in (".sweep.json.abcd_123.partial", "networks/.x.safetensors.abcd_123.partial"):
         (tmp_path / name).write_text("half")
-    others = ["kept.txt", ".mine.partial", "other/.runs-1.parquet.abcd_123.partial"]
-    (tmp_path / "other").mkdir()
+    unfinished = tmp_path / ".runs-000000-2-0123abcd.abcd_123.partial"
+    (unfinished / "networks").mkdir(parents=True)
+    (unfinished / "networks" / "x.safetensors").write_text("half")
+    others = [
+        "kept.txt",
+        ".mine.partial",
+        "other/.runs-000000-2-0123abcd.abcd_123.partial",
+        ".runs-mine.abcd_123.partial/kept.txt",
+    ]
     for name in others:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("not of this sweep")
     with directory.hold("a test"):
-        found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-        assert found == {".lock", "networks", "other", *others}
+        left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+        assert left == {".lock", *others}
         with (
             pytest.raises(InputError, match="is in use by process"),
             SweepDirectory(tmp_path).hold("another"),
         ):
             pass
+    (line,) = said
+    assert line == f"removed unfinished shards of an interrupted command: [{unfinished.name!r}]"
 
 
 class Killed(BaseException):
@@ -176,89 +187,59 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def kill_before_the_shard(
-    directory: SweepDirectory, index: int, kept: Network, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moment", ["write_inside", "os.rename"])
+def test_a_shard_is_there_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """As if killed between keeping a network and adding its row."""
-
-    def die(*_: object, **__: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr("algophase.storage.sweep_directory.write_shard", die)
-        with pytest.raises(Killed):
-            directory.add([{"index": index, "run_id": kept.id}], {}, networks=[kept])
-
-
-def test_networks_of_an_interrupted_ensemble_are_removed_and_named_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
-) -> None:
-    directory, orphan, copied = SweepDirectory(tmp_path), network(1), network(2)
+    directory, kept = SweepDirectory(tmp_path), network(1)
+    save(network(2), directory.networks / network(2).id)
+    row = {"index": 0, "run_id": kept.id}
+    room = (
+        "algophase.storage.files" if moment == "os.rename" else "algophase.storage.sweep_directory"
+    )
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
-        directory.add([{"index": 0, "run_id": network().id}], {}, networks=[network()])
-        save(
-            copied, directory.networks / copied.id
-        )  # by hand, of a run that this sweep does not have
-        mine = files(directory.networks)
-        kill_before_the_shard(directory, 1, orphan, monkeypatch)
-    assert directory.kept() == {network().id, orphan.id, copied.id}
-    with directory.hold("a test"):
-        assert files(directory.networks) == mine
-    (line,) = said
-    assert line.startswith("removed 2 files of an interrupted command: ")
-    assert f"{orphan.id}.safetensors" in line
-    assert files(tmp_path) == {"sweep.json", "networks", shard_paths(tmp_path)[0].name}
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{room}.{moment}", die)
+            with pytest.raises(Killed):
+                directory.add([row], {}, [{**row, "epoch": 3}], [kept])
+        assert files(tmp_path) == {"sweep.json", "networks", ".lock"}
+        shard = directory.add([row], {}, [{**row, "epoch": 3}], [kept])
+    assert files(shard) == {"runs.parquet", "moments.parquet", "networks"}
+    assert files(shard / "networks") == {f"{kept.id}.safetensors", f"{kept.id}.json"}
+    assert directory.kept() == {kept.id, network(2).id}
+    assert load(directory.kept_files()[kept.id]).id == kept.id
+    moments = directory.moments()
+    assert moments is not None
+    assert moments["epoch"].to_pylist() == [3]
+    assert read_table(tmp_path / "moments").equals(moments)
+    assert read_table(shard).to_pylist() == [row]
 
 
-def test_what_was_there_before_an_interrupted_ensemble_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory, there = SweepDirectory(tmp_path), network()
-    save(there, directory.networks / there.id)
-    directory.describe(SPACE, 0)
-    kill_before_the_shard(directory, 1, there, monkeypatch)
-    with directory.hold("a test"):
-        assert directory.kept() == {there.id}
+def die(*_: object, **__: object) -> None:
+    raise Killed
 
 
-def test_nothing_is_removed_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
     shared, directory = tmp_path / "shared", SweepDirectory(tmp_path / "sweep")
     shared.mkdir()
     (shared / ".a.safetensors.abcd_123.partial").write_text("another sweep writes it")
-    for seed in range(4):
-        save(network(seed), shared / network(seed).id)
+    (shared / "kept.txt").write_text("mine")
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
-        (directory.path / "networks").symlink_to(shared)
-        kill_before_the_shard(directory, 1, network(9), monkeypatch)
+        directory.add(rows(0), {})
+    elsewhere = shared / "runs-000001-1-00000000"
+    directory.add(rows(1), {}).rename(elsewhere)
+    directory.networks.symlink_to(shared)
+    (directory.path / ".runs-000000-1-0123abcd.abcd_123.partial").symlink_to(shared)
+    (directory.path / elsewhere.name).symlink_to(elsewhere)
     before = files(shared)
     with directory.hold("a test"):
-        pass
+        directory.replace(read_table(directory.path), {})
     assert files(shared) == before
-
-
-@pytest.mark.parametrize(
-    "journal",
-    [
-        '{"files": ["../victim.json", "/etc/hostname", "networks/mine.json", 3, '
-        '"networks/../sweep.json"]}',
-        "[]",
-        "{",
-        "\0",
-    ],
-)
-def test_a_journal_from_elsewhere_removes_nothing_else(tmp_path: Path, journal: str) -> None:
-    directory = SweepDirectory(tmp_path / "sweep")
-    directory.describe(SPACE, 0)
-    directory.networks.mkdir()
-    (tmp_path / "victim.json").write_text("")
-    (directory.networks / "mine.json").write_text("")
-    (directory.path / JOURNAL).write_text(journal)
-    with directory.hold("a test"):
-        assert files(directory.path) == {".lock", "networks", "sweep.json"}
-    assert (tmp_path / "victim.json").exists()
-    assert (directory.networks / "mine.json").exists()
+    assert files(elsewhere) == {"runs.parquet"}
+    assert not (directory.path / elsewhere.name).exists()
+    assert sorted(directory.finished()) == [0, 1]
 
 
 @pytest.mark.parametrize("how", ["renamed", "removed", "replaced"])
@@ -295,13 +276,13 @@ def test_it_is_noticed_when_it_goes_while_a_shard_is_written(
 ) -> None:
     directory = SweepDirectory(tmp_path / "sweep")
 
-    def rename_first(*arguments: Any, **options: Any) -> None:
+    def rename_first(*arguments: Any) -> None:
         directory.path.rename(tmp_path / "moved")
-        write_shard(*arguments, **options)
+        write_inside(*arguments)
 
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
-        monkeypatch.setattr("algophase.storage.sweep_directory.write_shard", rename_first)
+        monkeypatch.setattr("algophase.storage.sweep_directory.write_inside", rename_first)
         with pytest.raises(InputError, match="was removed"):
             directory.add(rows(2), {})
     assert not directory.path.exists()
@@ -337,10 +318,10 @@ def strange_shard(path: Path, **changes: Any) -> None:
     other = SweepDirectory(path / "elsewhere")
     other.describe({**SPACE, "task": {"modulus": 11}, **changes}, 0)
     other.add([{"index": 0, "run_id": "other", "space": "s", "modulus": 11}], {})
-    shard_paths(other.path)[0].rename(path / "sweep" / "runs-000000-1-00000000.parquet")
+    shard_paths(other.path)[0].rename(path / "sweep" / "a.parquet")
 
 
-@pytest.mark.parametrize("name", ["runs-000000-1-00000000.parquet", "z.parquet"])
+@pytest.mark.parametrize("name", ["runs-000000-1-00000000/runs.parquet", "z.parquet"])
 @pytest.mark.parametrize("old", [False, True])
 def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
     tmp_path: Path, name: str, *, old: bool
@@ -349,10 +330,11 @@ def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
     directory.describe({**SPACE, "task": {"modulus": 7}}, 0)
     directory.add(rows(0, 1, modulus=7), {})
     strange_shard(tmp_path)
-    stranger = tmp_path / "sweep" / "runs-000000-1-00000000.parquet"
+    stranger = tmp_path / "sweep" / "a.parquet"
     if old:  # written by a version that does not say of which sweep
         write_shard(stranger, [{"index": 0, "run_id": "other", "modulus": 11}], {})
-    stranger = stranger.rename(stranger.with_name(name))
+    (directory.path / name).parent.mkdir(exist_ok=True)
+    stranger.rename(directory.path / name)
     why = (
         "modulus of a run is 11, in this sweep it is 7" if old else "it is of another space or seed"
     )
@@ -395,26 +377,26 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_networks_are_kept_and_a_torn_pair_is_none(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     network = initialize(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8)))
-    directory.keep(network)
-    directory.keep(network)
+    keep(directory, network)
+    keep(directory, network)
     assert directory.kept() == {network.id}
-    assert load(directory.networks / f"{network.id}.safetensors").id == network.id
+    assert load(directory.kept_files()[network.id]).id == network.id
     (directory.networks / "torn.safetensors").write_bytes(b"")
     assert directory.kept() == {network.id}
 
 
 def test_replacing_the_shards_leaves_one_with_all_runs(tmp_path: Path) -> None:
-    directory = SweepDirectory(tmp_path)
-    directory.add(rows(0, 1), {"device": "one"})
+    directory, kept = SweepDirectory(tmp_path), network()
+    directory.add([*rows(0), {"index": 1, "run_id": kept.id}], {"device": "one"}, networks=[kept])
     directory.add(rows(2), {"device": "two"})
     path = directory.replace(read_table(tmp_path), {"shards": directory.sittings()})
-    assert shard_paths(tmp_path) == [path]
+    assert files(tmp_path) == {path.name}
     assert sorted(directory.finished()) == [0, 1, 2]
     assert [record["device"] for record in directory.sittings()] == ["one", "two"]
-    assert (
-        directory.replace(read_table(tmp_path), {"device": "again"}) == path
-    )  # the same runs: the same file, written over
+    again = directory.replace(read_table(tmp_path), {"device": "again"})  # the same runs
+    assert files(tmp_path) == {again.name}
     assert [record["device"] for record in directory.sittings()] == ["again"]
+    assert load(directory.kept_files()[kept.id]).id == kept.id
 
 
 def test_a_checkpoint_that_cannot_be_read_stays_and_an_empty_folder_goes(tmp_path: Path) -> None:

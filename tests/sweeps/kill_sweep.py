@@ -5,6 +5,7 @@ tests/campaign kills a sweep in thousands of ways, in processes that are faster 
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,13 +67,19 @@ def kill_at(space: Path, out: Path, seconds: float) -> bool:
 
 
 def contents(out: Path) -> tuple[list[dict[str, object]], dict[str, bytes]]:
-    """Rows in order of index, those along training after them, and every file that is not a
-    shard with its bytes.
+    """Rows in order of index, those along training after them, and every file, with its bytes
+    where it is not a table. The end of a shard's name may differ: a killed merge may have left one
+    with the same runs.
     """
     table, moments = read_table(out).sort_by("index").to_pylist(), SweepDirectory(out).moments()
     table += [] if moments is None else moments.to_pylist()
-    files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".parquet"]
-    return table, {str(path.relative_to(out)): path.read_bytes() for path in files}
+    files: dict[str, bytes] = {}
+    for path in out.rglob("*"):
+        name = re.sub(r"-[0-9a-f]{8}/", "/", str(path.relative_to(out)))
+        assert name not in files, f"{name} is there twice"
+        if path.is_file():
+            files[name] = b"" if path.suffix == ".parquet" else path.read_bytes()
+    return table, files
 
 
 def difference(reference: Path, other: Path) -> str | None:

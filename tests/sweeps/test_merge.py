@@ -1,9 +1,10 @@
+import errno
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from runs_made import TINY, row, sweep_of
+from runs_made import TINY, keep, row, sweep_of
 
 from algophase.core.errors import InputError
 from algophase.networks import initialize
@@ -39,7 +40,7 @@ def test_parts_become_one_sweep_with_one_shard(tmp_path: Path) -> None:
     out = SweepDirectory(tmp_path / "out")
     assert len(shard_paths(out.path)) == 1
     assert sorted(file.name for file in out.path.iterdir()) == [
-        shard_paths(out.path)[0].name,
+        shard_paths(out.path)[0].parent.name,
         "sweep.json",
     ]
     assert out.description() == SweepDirectory(tmp_path / "a").description()
@@ -136,7 +137,7 @@ def test_a_copy_is_compared_over_the_columns_of_its_own_shard_not_of_its_sweep(
     a = sweep_of(tmp_path / "a", old, [row(2), row(3)])
     b = sweep_of(tmp_path / "b", [row(index) for index in range(4)])
     for index in range(4):
-        b.keep(initialize(TINY.run(index)))
+        keep(b, initialize(TINY.run(index)))
     assert merge([a.path, b.path], tmp_path / "out") == Merged(4, 4, 4, 0, 4, 0)
     assert merge([b.path, a.path], tmp_path / "other") == Merged(4, 4, 4, 0, 4, 0)
     # The merged shard has all columns, so that a null in it may be one that the run's own shard
@@ -235,7 +236,7 @@ def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     assert table(tmp_path / "out") == [row(1)]
 
 
-@pytest.mark.parametrize("moment", ["write_atomically", "unlink"])
+@pytest.mark.parametrize("moment", ["write", "remove"])
 def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -252,15 +253,15 @@ def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     sweep_of(tmp_path / "a", [row(0, circularity=0.5)], [row(3)], device="elsewhere")
     sweep_of(tmp_path / "out", [row(0)], [row(1)], [row(2)])
     with monkeypatch.context() as patch:
-        if moment == "unlink":
-            patch.setattr(Path, "unlink", die)
+        if moment == "remove":
+            patch.setattr("algophase.storage.sweep_directory.remove_directory", die)
         else:
-            patch.setattr("algophase.storage.sweep_directory.write_atomically", die)
+            patch.setattr("algophase.storage.sweep_directory.write_inside", die)
         with pytest.raises(Killed):
             merge([tmp_path / "a"], tmp_path / "out")
     (tmp_path / "out" / ".lock").unlink(missing_ok=True)
     runs = read_runs(tmp_path / "out")
-    assert runs["index"].tolist() == ([0, 1, 2, 3] if moment == "unlink" else [0, 1, 2])
+    assert runs["index"].tolist() == ([0, 1, 2, 3] if moment == "remove" else [0, 1, 2])
     assert runs["circularity"].tolist() == [0.999] * len(
         runs
     )  # what was in the output is what is read
@@ -279,18 +280,18 @@ def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     a = sweep_of(tmp_path / "a", [row(0), row(1), row(2)])
     b = sweep_of(tmp_path / "b", [row(1), row(2, circularity=0.5), row(3)])
     networks = [initialize(TINY.run(index)) for index in range(5)]
-    a.keep(networks[0])
+    keep(a, networks[0])
     for network in networks[
         1:
     ]:  # 1: the same run as in a; 2: a run whose numbers are a's; 4: of a run that never finished
-        b.keep(network)
+        keep(b, network)
     (b.networks / "torn.safetensors").write_bytes(b"")
     merged = merge([a.path, b.path], tmp_path / "out")
     assert (merged.networks, merged.unmatched) == (3, 2)
     out = SweepDirectory(tmp_path / "out")
     assert out.kept() == {networks[index].id for index in (0, 1, 3)}
     for name in out.kept():
-        assert load(out.networks / f"{name}.safetensors").id == name
+        assert load(out.kept_files()[name]).id == name
     assert merge([a.path, b.path], out.path).networks == 0  # they are there
 
 
@@ -299,30 +300,29 @@ def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_
 ) -> None:
     a, out = sweep_of(tmp_path / "a", [row(0)]), sweep_of(tmp_path / "out", [row(1)])
     network = initialize(TINY.run(0))
-    a.keep(network)
+    keep(a, network)
     with torch.no_grad():
         next(network.parameters()).add_(1)
-    out.keep(network)  # of a run that never came into the table
+    keep(out, network)  # of a run that never came into the table
     assert merge([a.path], out.path).networks == 1
-    file = f"networks/{network.id}.safetensors"
-    assert (out.path / file).read_bytes() == (a.path / file).read_bytes()
+    merged, own = out.kept_files()[network.id], a.kept_files()[network.id]
+    assert merged.read_bytes() == own.read_bytes()
 
 
 def test_a_broken_network_does_not_come_in_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = sweep_of(tmp_path / "a", [row(0)])
-    a.keep(initialize(TINY.run(0)))
+    keep(a, initialize(TINY.run(0)))
 
-    def die(path: Path, content: bytes, **_: object) -> None:
-        if path.parent.name == "networks" and path.suffix == ".json":
-            raise InputError("the disk is full")
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def die(path: Path, content: bytes) -> None:
+        if path.suffix == ".json":
+            raise OSError(errno.ENOSPC, "No space left on device")
         path.write_bytes(content)
 
     with monkeypatch.context() as patch:
-        patch.setattr("algophase.storage.sweep_directory.write_atomically", die)
-        with pytest.raises(InputError, match="the disk is full"):
+        patch.setattr("algophase.storage.sweep_directory.write_inside", die)
+        with pytest.raises(InputError, match=r"cannot write .*runs-000000-1-.*: No space left"):
             merge([a.path], tmp_path / "out")
     assert SweepDirectory(tmp_path / "out").finished() == {}
     assert merge([a.path], tmp_path / "out") == Merged(1, 1, 0, 0, 1, 0)
@@ -337,7 +337,7 @@ def test_a_source_may_grow_while_it_is_read(
     def grown(path: Path) -> list[Path]:
         found = shard_paths(path)
         if path == a.path:
-            a.keep(initialize(TINY.run(2)))
+            keep(a, initialize(TINY.run(2)))
             a.add([row(2)], {"runs": 1}, [row(2, epoch=3)])
         return found
 

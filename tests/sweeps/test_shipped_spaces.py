@@ -124,10 +124,9 @@ def test_a_sweep_looks_inside_hidden_layers_as_analyze_does(tmp_path: Path) -> N
         "all",
     )
     assert done.exit_code == 0, done.output
+    files = SweepDirectory(tmp_path / "out").kept_files()
     for row in read_table(tmp_path / "out").to_pylist():
-        inside = look_inside(
-            load(tmp_path / "out" / "networks" / f"{row['run_id']}.safetensors")
-        ).to_dict()
+        inside = look_inside(load(files[row["run_id"]])).to_dict()
         assert row["hidden.interaction_share"] == pytest.approx(
             inside["geometry"]["interaction_share"]
         )

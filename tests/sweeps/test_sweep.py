@@ -24,7 +24,7 @@ from algophase.runs.overview import verdict_counts
 from algophase.runs.selection import read_columns
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.runs_table import Row
+from algophase.storage.runs_table import Row, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import Trial
 from algophase.sweeps.ray_task import _joined
@@ -60,7 +60,7 @@ def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None
         assert row["run_id"] == settings.run_id
         assert row["attention_rate"] == settings.network.attention_rate  # type: ignore[attr-defined]
         assert row["seed"] == settings.seed
-        network = load(tmp_path / "networks" / f"{settings.run_id}.safetensors")
+        network = load(SweepDirectory(tmp_path).kept_files()[settings.run_id])
         record = analyze(network).to_dict()
         for name in (
             "accuracy",
@@ -77,7 +77,8 @@ def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None
 
 def test_the_same_command_goes_on_and_more_runs_extend_it(tmp_path: Path) -> None:
     run(tmp_path, 4)
-    before = {path: path.read_bytes() for path in tmp_path.glob("*.parquet")}
+    before = {path: path.read_bytes() for path in shard_paths(tmp_path)}
+    assert before
     again = run(tmp_path, 4)
     assert (again.ended, again.new, again.done) == ("complete", 0, 4)
     assert run(tmp_path, 6).new == 2
@@ -399,7 +400,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="another space of that name"):
         sweep_here(Request(other, 1, options=CPU), SweepDirectory(tmp_path))
     (tmp_path / "foreign").mkdir()
-    shutil.copy(next(tmp_path.glob("*.parquet")), tmp_path / "foreign")
+    shutil.copytree(shard_paths(tmp_path)[0].parent, tmp_path / "foreign" / "runs-000000-1-x")
     with pytest.raises(InputError, match=r"no sweep\.json"):
         run(tmp_path / "foreign", 1)
 

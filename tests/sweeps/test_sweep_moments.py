@@ -2,7 +2,6 @@
 merging, changing one's mind.
 """
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,8 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.moments import moment_details
 from algophase.core.errors import InputError
 from algophase.storage import load
-from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import shard_paths
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.sweep_directory import SweepDirectory, snapshots_of
 from algophase.sweeps.merge import merge
 from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
@@ -55,7 +53,8 @@ def test_every_run_has_a_row_at_every_snapshot_and_at_the_end(tmp_path: Path) ->
     for row in found:
         end, epoch = rows[row["index"]], row["epoch"]
         name = f"{row['run_id']}.epoch{epoch}" if epoch < 40 else row["run_id"]
-        network = load(tmp_path / "networks" / f"{name}.safetensors")
+        (file,) = tmp_path.glob(f"runs-*/networks/{name}.safetensors")
+        network = load(file)
         analysis = analyze(network)
         for column in (
             "accuracy",
@@ -96,39 +95,27 @@ def test_only_snapshots_of_kept_networks_are_kept(tmp_path: Path) -> None:
     run(tmp_path, keep_weights=1)
     directory = SweepDirectory(tmp_path)
     assert 1 <= len(directory.kept()) < 4
-    for name in directory.kept():
-        assert directory.kept_snapshots(name) == [f"{name}.epoch15", f"{name}.epoch5"]
-    assert len(list(directory.networks.glob("*.safetensors"))) == 3 * len(directory.kept())
+    for name, network in directory.kept_files().items():
+        stems = [snapshot.stem for snapshot in snapshots_of(network)]
+        assert stems == [f"{name}.epoch15", f"{name}.epoch5"]
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 3 * len(directory.kept())
 
 
 def test_moments_without_their_runs_are_not_there(tmp_path: Path) -> None:
-    """What a kill between the two shards leaves: moments of runs that will be made again,
-    perhaps in another company.
-    """
+    """Someone removed a table: its runs are made again, perhaps in another company."""
     run(tmp_path, options=replace(FOLLOWED, ensemble_size=2))
     before = moments(tmp_path)
-    lost, stays = shard_paths(tmp_path)
-    lost.unlink()
-    left, copied = "runs-000000-9-abcdef01.parquet", "runs-000000-9-abcdef02.parquet"
-    for name in (left, copied):
-        shutil.copy(tmp_path / "moments" / lost.name, tmp_path / "moments" / name)
-    (tmp_path / JOURNAL).write_text(json.dumps({"files": [f"moments/{left}"]}))
-    there = {row["run_id"] for row in moments(tmp_path)}
-    assert there == {row["run_id"] for row in SweepDirectory(tmp_path).runs().to_dict("records")}
+    shard_paths(tmp_path)[0].unlink()
+    listed = {row["run_id"] for row in moments(tmp_path)}
+    assert listed == set(SweepDirectory(tmp_path).runs()["run_id"])
     run(tmp_path, options=replace(FOLLOWED, ensemble_size=2))
     assert moments(tmp_path) == before
-    assert {path.name for path in (tmp_path / "moments").iterdir()} == {
-        lost.name,
-        stays.name,
-        copied,
-    }
 
 
 def test_moments_in_two_shards_are_read_once(tmp_path: Path) -> None:
     run(tmp_path)
     before, shard = moments(tmp_path), shard_paths(tmp_path)[0]
-    for path in (tmp_path, tmp_path / "moments"):
-        shutil.copy(path / shard.name, path / "runs-000000-4-copy.parquet")
+    shutil.copytree(shard.parent, tmp_path / "runs-000000-4-copy")
     assert moments(tmp_path) == before
 
 
@@ -211,10 +198,10 @@ def test_merged_sweeps_keep_their_moments(tmp_path: Path) -> None:
         (row["index"], row["epoch"]) for row in moments(tmp_path / "whole")
     ]
     assert len(out.kept()) == 4
-    assert all(len(out.kept_snapshots(name)) == 2 for name in out.kept())
+    assert all(len(snapshots_of(network)) == 2 for network in out.kept_files().values())
     assert merge([tmp_path / "1"], out.path).new == 0
     assert len(moments(out.path)) == 12
-    assert len(shard_paths(out.moments_path)) == 1
+    assert len(shard_paths(out.path / "moments")) == 1
     run(tmp_path / "other", 1, options=replace(FOLLOWED, snapshot_epochs=(5,)))
     with pytest.raises(InputError, match="followed alike"):
         merge([tmp_path / "other"], out.path)

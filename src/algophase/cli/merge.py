@@ -43,7 +43,7 @@ def merge(
         )
         echo("amplifies it; the first ones were kept")
     if merged.networks:
-        echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
+        echo(f"kept networks copied: {merged.networks:,}")
     if merged.unmatched:
         echo(
             f"kept networks left out: {merged.unmatched:,}; the table has other numbers for "

@@ -207,18 +207,12 @@ def _rows(table: "Columns") -> str:
 
 def _header(path: Path, table: "Columns") -> list[str]:
     from algophase.runs.overview import describe_origin, describe_outcomes, describe_space
-    from algophase.storage.runs_table import provenance
-    from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.storage.sweep_directory import SweepDirectory, read_sittings
 
     lines = []
-    sittings = []
-    if path.is_dir():
-        directory = SweepDirectory(path)
-        sittings = directory.sittings()
-        if directory.exists and "index" in table:
-            lines = describe_space(directory.description(), table, sittings)
-    elif about := provenance(path):
-        sittings = about["shards"] if isinstance(about.get("shards"), list) else [about]
+    sittings = read_sittings(path)
+    if path.is_dir() and SweepDirectory(path).exists and "index" in table:
+        lines = describe_space(SweepDirectory(path).description(), table, sittings)
     if not lines:
         of = f" of {len(set(table['run_id'])):,} runs" if _rows(table) == "moments" else ""
         lines = [f"{len(next(iter(table.values()), [])):,} {_rows(table)}{of}"]

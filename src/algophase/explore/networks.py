@@ -129,8 +129,11 @@ class Networks:
         except InputError as error:
             return Look(problems=(*problems, str(error)))
         directories = [self.cache]
-        if self.kept is not None and self.kept != self.cache:
-            directories.insert(0, self.kept)
+        if self.kept is not None:
+            file = SweepDirectory(self.sweep).kept_files().get(run_id)
+            kept = self.kept if file is None else file.parent
+            if kept != self.cache:
+                directories.insert(0, kept)
         for directory in directories:
             try:
                 network = _load(directory, run_id, run)

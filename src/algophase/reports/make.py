@@ -27,7 +27,7 @@ from algophase.storage.analyses import (
     network_files,
 )
 from algophase.storage.gallery import default_gallery, shipped
-from algophase.storage.journal import SNAPSHOT
+from algophase.storage.sweep_directory import SNAPSHOT
 
 log = logging.getLogger(__name__)
 

@@ -302,11 +302,11 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     if not sweep.path.is_dir() or sweep.description is None:
         return
     directory = SweepDirectory(sweep.path)
-    ids = directory.kept()
+    files = directory.kept_files()
     runs = sweep.table
     retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
     page.heading(3, "Networks of these runs")
-    kept = runs[runs["run_id"].isin(ids)] if ids and "run_id" in runs else runs.iloc[:0]
+    kept = runs[runs["run_id"].isin(files)] if files and "run_id" in runs else runs.iloc[:0]
     if kept.empty:
         page.add(paragraph("The weights of these runs were not kept. To retrain a run:"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
@@ -315,7 +315,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     kept = kept.assign(verdict=kept["run_id"].map(verdicts))
     count = f"The weights of {len(kept):,} of these runs were kept"
     page.add(paragraph(f"{count}. A report on one, and any other run again:"))
-    example = directory.networks / f"{kept['run_id'].iloc[0]}.safetensors"
+    example = files[kept["run_id"].iloc[0]]
     report = f"algophase report {example} -o network.html"
     page.add(f"<pre tabindex=0>{text(report)}\n{text(retrain)}</pre>")
     columns = [name for name in KEPT_COLUMNS if name in kept]
@@ -329,7 +329,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     numbers = tuple(columns.index(name) for name in columns if name not in ("run_id", "verdict"))
     page.add(Table(head, rows, numbers).html("Runs whose networks were kept"))
     if len(kept) > MOST_KEPT:
-        page.add(paragraph(f"{len(kept) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
+        page.add(paragraph(f"{len(kept) - MOST_KEPT:,} more lie in {sweep.path}.", "note"))
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:

@@ -66,7 +66,7 @@ def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
     """Changes when a sweep's files do."""
     try:
         file_stats = [
-            (file.name, file.stat()) for file in (path / "sweep.json", *shard_paths(path))
+            (str(file), file.stat()) for file in (path / "sweep.json", *shard_paths(path))
         ]
     except (OSError, InputError):
         return ()

@@ -11,6 +11,7 @@ from algophase.analysis.result import Analysis
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
 from algophase.runs.runs import MATCHED, Runs, plain_setting
+from algophase.storage.runs_table import moments_files, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 def is_sweep(path: Path) -> bool:
     """Whether a path is a table of runs rather than networks."""
     if not path.is_dir():
-        return path.suffix == ".parquet"
-    return SweepDirectory(path).exists or any(path.glob("*.parquet"))
+        return path.suffix == ".parquet" or bool(moments_files(path))
+    return SweepDirectory(path).exists or bool(shard_paths(path))
 
 
 def settings_of(network: Network) -> dict[str, Any]:

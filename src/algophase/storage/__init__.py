@@ -14,6 +14,7 @@ from algophase.storage.formats.find import id_beside, recognize
 from algophase.storage.formats.ours import OURS
 from algophase.storage.formats.released import RELEASED
 from algophase.storage.hub import is_address, load_address
+from algophase.storage.identity import DESCRIPTION
 from algophase.storage.network_files import save
 
 __all__ = ["find_networks", "id_of", "load", "load_file", "save"]
@@ -21,13 +22,16 @@ __all__ = ["find_networks", "id_of", "load", "load_file", "save"]
 
 def find_networks(path: str | Path) -> list[Path]:
     """The network files a path stands for: itself, or every network file directly inside a
-    directory, in order.
+    directory, in order; of a sweep's directory, the networks that it has kept.
     """
     path = shipped_network(given_path(path))
     try:
         if not path.is_dir():
             return [path]
         entries = sorted(path.iterdir())
+        if (path / DESCRIPTION).exists():
+            kept = [*path.glob("runs-*/networks/*"), *path.glob("networks/*")]
+            entries = [*entries, *sorted(kept)]
     except OSError as error:  # a directory that may not be read, a name that is too long
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     files = [

@@ -1,5 +1,5 @@
-"""Reading plain files, and writing beside and renaming into place: a killed process leaves the
-old file or the new one.
+"""Reading plain files, and writing files and directories beside their place and renaming them into
+it: a killed process leaves the old one or the new one.
 """
 
 import contextlib
@@ -8,11 +8,13 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import stat
 import tempfile
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
@@ -23,9 +25,8 @@ LARGEST_FILE = (
     # numbers
 )
 LARGEST_JSON = 1 << 24  # bytes: values take up to 24 times as much memory
-_PARTIAL = re.compile(
-    r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial"
-)  # as `write_atomically` names them
+# As `write_atomically` names them
+_PARTIAL = re.compile(r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial")
 
 
 def given_path(path: str | os.PathLike[str]) -> Path:
@@ -54,10 +55,7 @@ def write_atomically(path: Path, *content: bytes | memoryview, inside: Path | No
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb") as file:  # and locked, until it is renamed
-            for piece in content:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
+            _write_out(file, content)
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, path)
     except OSError as error:
@@ -67,6 +65,62 @@ def write_atomically(path: Path, *content: bytes | memoryview, inside: Path | No
         Path(name).unlink(missing_ok=True)
         raise
     _flush_directory(path.parent)
+
+
+def _write_out(file: BinaryIO, content: Iterable[bytes | memoryview]) -> None:
+    """Write, down to the disk."""
+    for piece in content:
+        file.write(piece)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """A directory to fill by `write_inside`, under a temporary name beside `path`. When the block
+    ends, it is flushed to disk and renamed to `path`: it is there as a whole, or not at all.
+
+    What `path` lies in is not made. On any error the temporary directory is removed.
+    """
+    try:
+        partial = temporary_directory(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    try:
+        yield partial
+        os.chmod(partial, 0o777 & ~_umask())
+        for folder, _, _ in os.walk(partial):
+            _flush_directory(Path(folder))
+        os.rename(partial, path)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _flush_directory(path.parent)
+
+
+def write_inside(path: Path, *content: bytes | memoryview) -> None:
+    """Write a new file of a directory that is not in its place yet, and flush it to disk."""
+    with path.open("xb") as file:
+        _write_out(file, content)
+
+
+def temporary_directory(path: Path) -> Path:
+    """An empty directory beside `path`, hidden, with a name that ends in `.partial`."""
+    prefix = f".{path.name}."
+    return Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=".partial"))
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory so that it is there as a whole, or not at all. Of a link, the link."""
+    if path.is_symlink():
+        path.unlink()
+        return
+    doomed = temporary_directory(path)
+    os.rename(path, doomed)  # in place of an empty one
+    shutil.rmtree(doomed)
 
 
 def _open_partial(path: Path) -> tuple[int, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "sweep.json"
 IDENTITY = "sweep"  # among what a shard says about itself
-MOMENTS = "moments"
+MOMENTS = "moments"  # below a sweep's directory: a name for its runs along training
 
 
 def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.storage.files import size_of, write_atomically
 from algophase.storage.gallery import shipped
-from algophase.storage.identity import described, strangeness
+from algophase.storage.identity import MOMENTS, described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types, known_columns
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 METADATA_KEY = b"algophase"
+RUNS_FILE = "runs.parquet"  # of a shard's directory
+MOMENTS_FILE = "moments.parquet"  # beside it: its runs along training
 # Before there was a verdict of our own, the paper's label stood in its place.
 FORMER_NAMES = {"paper_label": "verdict", "paper_reasons": "reasons"}
 KEYS = ("index", "run_id")  # which run a row is
@@ -90,16 +92,28 @@ def write_shard(
 
 
 def shard_paths(path: Path) -> list[Path]:
-    """The Parquet files a path stands for: itself, or those directly inside a directory."""
+    """The Parquet files a path stands for: itself, or those of the shards in a directory, and
+    others directly inside it. DIR/moments stands for the moments of the shards in DIR.
+    """
+    if moments := moments_files(path):
+        return moments
     if not path.exists():
         raise InputError(f"{path} does not exist; give a sweep's directory or a Parquet file")
     if not path.is_dir():
         return [path]
-    return sorted(
-        entry
-        for entry in path.iterdir()
-        if entry.suffix == ".parquet" and not entry.name.startswith(".")
-    )
+    shards = path.glob(f"runs-*/{RUNS_FILE}")
+    others = [entry for entry in path.glob("*.parquet") if not entry.name.startswith(".")]
+    if path / RUNS_FILE in others and path / MOMENTS_FILE in others:  # itself a shard
+        others.remove(path / MOMENTS_FILE)
+    return sorted([*shards, *others])
+
+
+def moments_files(path: Path) -> list[Path]:
+    """The moments of the shards in DIR, where a path is DIR/moments; empty for any other path."""
+    if path.name != MOMENTS or path.exists() or not path.parent.is_dir():
+        return []
+    files = [shard.with_name(MOMENTS_FILE) for shard in shard_paths(path.parent)]
+    return [file for file in files if file.exists()]
 
 
 def _arrow_buffer(path: Path) -> "pyarrow.Buffer":
@@ -510,6 +524,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _advice(path: Path) -> str:
-    if path.name.startswith("runs-"):
-        return "remove a broken shard, and the sweep makes its runs again"
+    if path.parent.name.startswith("runs-"):
+        return f"remove {path.parent.name}, and the sweep makes its runs again"
     return "give a sweep's directory or a Parquet file"

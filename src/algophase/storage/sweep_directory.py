@@ -1,23 +1,27 @@
 """A sweep on disk.
 
-    sweep.json                        the space and its seed: what the i-th run is; which state of
-                                      the code began it
-    runs-<first>-<count>-<id>.parquet the finished runs, one shard an ensemble
-    moments/                          the same runs along training, under the same names
-                                      (`--snapshot`)
-    networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
-    .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
-    .unfinished.json                  only while a shard is added: files that count for nothing
-                                      until it is there
+    sweep.json                       the space and its seed: what the i-th run is; which state of
+                                     the code began it
+    runs-<first>-<count>-<id>/       a shard: the finished runs of an ensemble
+        runs.parquet                 their rows
+        moments.parquet              the same runs along training (`--snapshot`)
+        networks/ID.safetensors, ID.json
+                                     the networks that were kept, and their snapshots ID.epoch<E>.*
+    networks/                        networks that `retrain` brought back
+    .checkpoints/, .lock             only while it goes, or where an ensemble was interrupted
 
-The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of
-moments is written before the shard of its runs and counts only beside it; so is a network, which
-counts only with its row. See `journal` for what a killed writer left of those.
+A shard is written under a temporary name and renamed once, so it is there as a whole or not at
+all. The shards alone say which runs are done.
 """
 
 import contextlib
 import hashlib
+import itertools
 import json
+import logging
+import os
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,32 +33,42 @@ from algophase.networks import Network
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import (
     given_path,
+    new_directory,
     read_bytes,
     read_json,
+    remove_directory,
     remove_partials,
     write_atomically,
+    write_inside,
 )
-from algophase.storage.identity import DESCRIPTION, IDENTITY, MOMENTS, identity, same_sweep
-from algophase.storage.journal import NETWORKS, SNAPSHOT, Journal
+from algophase.storage.identity import DESCRIPTION, IDENTITY, identity, same_sweep
 from algophase.storage.lock import locked
 from algophase.storage.network_files import encode
 from algophase.storage.runs_table import (
+    MOMENTS_FILE,
+    RUNS_FILE,
     Row,
     each_once,
+    encode_shard,
     encode_table,
     join_shards,
     provenance,
     read_runs,
     read_shards,
     shard_paths,
-    write_shard,
 )
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+log = logging.getLogger(__name__)
+
 CHECKPOINTS = ".checkpoints"
+NETWORKS = "networks"
+SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
+# A shard that a killed writer was writing, or removing
+_UNFINISHED = re.compile(r"\.runs-[0-9]+-[0-9]+-[0-9a-f]{8}\.[a-z0-9_]{8}\.partial")
 FORMAT = "algophase-sweep"
 VERSION = 1
 # In sweep.json: until a run is finished, nothing else says which code made its checkpoints
@@ -68,7 +82,6 @@ class SweepDirectory:
         self.path = given_path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a directory for the sweep")
-        self._journal = Journal(self.path)
         self._is_held: Callable[[], bool] | None = None  # none where `hold` is not in force
         self._added = 0  # runs, since then
 
@@ -81,11 +94,10 @@ class SweepDirectory:
         return self.path / DESCRIPTION
 
     @property
-    def moments_path(self) -> Path:
-        return self.path / MOMENTS
-
-    @property
     def networks(self) -> Path:
+        """Where networks go that are brought back later. Those kept with their runs are in shards;
+        `kept_files` has both.
+        """
         return self.path / NETWORKS
 
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
@@ -103,18 +115,25 @@ class SweepDirectory:
         with locked(self.path, doing) as self._is_held:
             self._added = 0
             try:
-                for folder in (
-                    self.path,
-                    self.moments_path,
-                    self.networks,
-                    self.path / CHECKPOINTS,
-                ):  # and no other: not ours
-                    if folder == self.path or not folder.is_symlink():
-                        remove_partials(folder)
-                self._journal.settle(self._ids)
+                self._remove_unfinished()
                 yield
             finally:
                 self._is_held = None
+
+    def _remove_unfinished(self) -> None:
+        """Remove what killed writers left half written, and nothing behind a link."""
+        for folder in (self.path, self.networks, self.path / CHECKPOINTS):
+            if folder == self.path or not folder.is_symlink():
+                remove_partials(folder)
+        unfinished = []
+        for entry in self.path.iterdir():
+            if _UNFINISHED.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+                unfinished.append(entry.name)
+        if unfinished:
+            log.warning(
+                "removed unfinished shards of an interrupted command: %s", shown(unfinished)
+            )
 
     def _check_held(self) -> None:
         if self._is_held is not None and not self._is_held():
@@ -184,7 +203,7 @@ class SweepDirectory:
                     "ask for the same, or choose another directory"
                 )
             return
-        if any(self.path.glob("*.parquet")):
+        if self.path.is_dir() and shard_paths(self.path):
             raise InputError(
                 f"{self.path} holds Parquet files but no sweep.json; choose another directory"
             )
@@ -238,25 +257,26 @@ class SweepDirectory:
         moments: Sequence[Row] = (),
         networks: Sequence[Network] = (),
     ) -> Path:
-        """Write finished runs as a new shard. Until the file is in its place, none of them is
-        finished.
+        """Write finished runs as a new shard. Until it is in its place, none of them is finished.
 
-        networks: those of them to keep, and their snapshots.
+        networks: those of them to keep, and their snapshots. Returns the shard's directory.
         """
-        path = self.path / _shard_name(
-            [row["index"] for row in rows], [row["run_id"] for row in rows]
-        )
+        ordered = sorted(rows, key=lambda row: row["index"])
+        ordered_moments = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
         about = {**about, **self._identity()}
-        with self._writing():
-            kept = [file for network in networks for file in self._network_files(network.id)]
-            self._journal.note([*kept, *([self.moments_path / path.name] if moments else [])])
-            for network in networks:
-                self.keep(network)
+        path = self._new_shard(
+            [row["index"] for row in ordered], [row["run_id"] for row in ordered]
+        )
+        with self._writing(), new_directory(path) as shard:
+            write_inside(shard / RUNS_FILE, encode_shard(ordered, about))
             if moments:
-                ordered = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
-                write_shard(self.moments_path / path.name, ordered, about, self.path)
-            write_shard(path, sorted(rows, key=lambda row: row["index"]), about, self.path)
-            self._journal.close()
+                write_inside(shard / MOMENTS_FILE, encode_shard(ordered_moments, about))
+            if networks:
+                (shard / NETWORKS).mkdir()
+            for network in networks:
+                tensors, description = encode(network)
+                write_inside(shard / NETWORKS / f"{network.id}.safetensors", tensors)
+                write_inside(shard / NETWORKS / f"{network.id}.json", description)
         self._added += len(rows)
         return path
 
@@ -270,27 +290,48 @@ class SweepDirectory:
         """Make one shard of these the whole table. Old shards go once it is there; until then a run
         in both is read once.
 
-        networks: files of networks to copy here.
+        networks: files of networks of other sweeps to copy into it. Those of the old shards come
+            along. Returns the shard's directory.
         """
-        old = shard_paths(self.path)
-        path = self.path / _shard_name(table["index"].to_pylist(), table["run_id"].to_pylist())
+        old_shards = shard_paths(self.path)
+        own_networks = [
+            file
+            for shard in old_shards
+            if shard.name == RUNS_FILE
+            for file in sorted((shard.parent / NETWORKS).glob("*"))
+        ]
         about = {**about, **self._identity()}
+        path = self._new_shard(table["index"].to_pylist(), table["run_id"].to_pylist())
         with self._writing():
-            copies = {self.networks / file.name: file for file in networks}
-            followed = [self.moments_path / path.name] if moments is not None else []
-            self._journal.note(
-                [*copies, *followed], [self.moments_path / shard.name for shard in old]
-            )
-            for copy, file in copies.items():
-                self._write(copy, read_bytes(file))
-            if moments is not None:
-                self._write(self.moments_path / path.name, encode_table(moments, about))
-            self._write(path, encode_table(table, about))
-            for shard in old:
-                if shard != path:
+            with new_directory(path) as shard:
+                write_inside(shard / RUNS_FILE, encode_table(table, about))
+                if moments is not None:
+                    write_inside(shard / MOMENTS_FILE, encode_table(moments, about))
+                folder = shard / NETWORKS
+                if own_networks or networks:
+                    folder.mkdir()
+                for file in own_networks:
+                    if not (folder / file.name).exists():
+                        _link(file, folder / file.name)
+                for file in networks:
+                    write_inside(folder / file.name, read_bytes(file))
+            for shard in old_shards:
+                if shard.name == RUNS_FILE:
+                    remove_directory(shard.parent)
+                else:
                     shard.unlink(missing_ok=True)
-            self._journal.settle(self._ids, tell=False)
         return path
+
+    def _new_shard(self, indices: Sequence[int], ids: Sequence[str]) -> Path:
+        """Where a shard of these runs goes. Its name says which they are; where they are there
+        already, it is another one, for a directory cannot take another's place in one step.
+        """
+        for attempt in itertools.count():
+            digest = hashlib.sha256(",".join(ids).encode() + b"+" * attempt).hexdigest()[:8]
+            path = self.path / f"runs-{min(indices):06d}-{len(ids)}-{digest}"
+            if not path.exists():
+                return path
+        raise AssertionError
 
     def _identity(self) -> dict[str, str]:
         return {IDENTITY: identity(self.description())} if self.exists else {}
@@ -298,43 +339,37 @@ class SweepDirectory:
     def _ids(self) -> set[str]:
         return {run_id for run_id, _ in self.finished().values()}
 
-    def keep(self, network: Network) -> None:
-        for path, content in zip(self._network_files(network.id), encode(network), strict=True):
-            self._write(path, content)
+    def _network_folders(self) -> list[Path]:
+        """Those of the shards, then that of networks brought back later."""
+        shards = shard_paths(self.path) if self.path.is_dir() else []
+        folders = [shard.parent / NETWORKS for shard in shards if shard.name == RUNS_FILE]
+        return [*folders, self.networks]
 
-    def _network_files(self, name: str) -> list[Path]:
-        """The JSON file is the last: where it is, the network is whole."""
-        return [self.networks / f"{name}.safetensors", self.networks / f"{name}.json"]
+    def kept_files(self) -> dict[str, Path]:
+        """The networks that were kept, without snapshots, by id. Of each, the JSON file is written
+        last.
+        """
+        files: dict[str, Path] = {}
+        for folder in self._network_folders():
+            for path in folder.glob("*.safetensors"):
+                if SNAPSHOT not in path.stem and path.with_suffix(".json").exists():
+                    files.setdefault(path.stem, path)
+        return files
 
     def kept(self) -> set[str]:
-        """Ids of the networks that were kept, without snapshots. Of each, the JSON file is
-        written last.
-        """
-        files = self.networks.glob("*.safetensors") if self.networks.is_dir() else []
-        return {
-            path.stem
-            for path in files
-            if path.with_suffix(".json").exists() and SNAPSHOT not in path.stem
-        }
-
-    def kept_snapshots(self, run_id: str) -> list[str]:
-        """Names of a kept network's snapshots, which are files like its own."""
-        return sorted(path.stem for path in self.networks.glob(f"{run_id}{SNAPSHOT}*.safetensors"))
-
-    def _moment_shards(self) -> list[Path]:
-        """Moments of runs that are finished: those beside whose shard the runs' own lies."""
-        shards = shard_paths(self.moments_path) if self.moments_path.is_dir() else []
-        return [shard for shard in shards if (self.path / shard.name).exists()]
+        """Ids of the networks that were kept."""
+        return set(self.kept_files())
 
     def moments(self, beside: Iterable[Path] | None = None) -> "pyarrow.Table | None":
         """Every run along training, one row a run and epoch, by index and epoch; None where it was
         not followed.
 
-        beside: only those of the runs in these shards.
+        beside: only those of the runs in these files.
         """
-        names = None if beside is None else {shard.name for shard in beside}
-        shards = [shard for shard in self._moment_shards() if names is None or shard.name in names]
-        return each_once(join_shards(shards, self.moments_path)) if shards else None
+        shards = shard_paths(self.path) if beside is None else beside
+        files = [shard.with_name(MOMENTS_FILE) for shard in shards if shard.name == RUNS_FILE]
+        followed = [file for file in files if file.exists()]
+        return each_once(join_shards(followed, self.path)) if followed else None
 
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)
@@ -343,11 +378,7 @@ class SweepDirectory:
         """Where the runs come from: one record a shard, or those of the shards a merged one was
         made of.
         """
-        return [
-            sitting
-            for path in shard_paths(self.path)
-            for sitting in sittings_of(path, provenance(path))
-        ]
+        return read_sittings(self.path)
 
     @property
     def _holds_something(self) -> bool:
@@ -374,19 +405,39 @@ class SweepDirectory:
             checkpoints.directory.rmdir()
 
 
+def shard_name(shard: Path) -> str:
+    """What a shard is called, by its table: its directory, or the file where it has none."""
+    return shard.parent.name if shard.name == RUNS_FILE else shard.name
+
+
 def sittings_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What made a shard's runs, by what it says about itself."""
-    return (
-        about["shards"]
-        if isinstance(about.get("shards"), list)
-        else [{"shard": shard.name, **about}]
-    )
+    if isinstance(about.get("shards"), list):
+        return about["shards"]
+    return [{"shard": shard_name(shard), **about}]
+
+
+def read_sittings(path: Path) -> list[dict[str, Any]]:
+    """What made the runs of a sweep's directory, of its moments or of a Parquet file."""
+    sittings = []
+    for shard in shard_paths(path):
+        if about := provenance(shard):
+            sittings += sittings_of(shard, about)
+    return sittings
+
+
+def snapshots_of(network: Path) -> list[Path]:
+    """The files of a kept network's snapshots."""
+    return sorted(network.parent.glob(f"{network.stem}{SNAPSHOT}*{network.suffix}"))
+
+
+def _link(file: Path, copy: Path) -> None:
+    """A second name for a file that is about to lose its first, or a copy."""
+    try:
+        os.link(file, copy)
+    except OSError:  # a file system without links
+        write_inside(copy, read_bytes(file))
 
 
 def _epochs(epochs: Sequence[int]) -> str:
     return f"epochs {', '.join(map(str, epochs))}" if epochs else "no epochs"
-
-
-def _shard_name(indices: Sequence[int], ids: Sequence[str]) -> str:
-    digest = hashlib.sha256(",".join(ids).encode()).hexdigest()
-    return f"runs-{min(indices):06d}-{len(ids)}-{digest[:8]}.parquet"

@@ -18,7 +18,7 @@ from algophase.storage.runs_table import (
     read_shards,
     shard_paths,
 )
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.sweep_directory import SweepDirectory, shard_name, snapshots_of
 from algophase.sweeps.origins import Shard, origins
 from algophase.sweeps.provenance import commit, makes, version
 
@@ -166,7 +166,7 @@ def _read(source: SweepDirectory) -> Held | None:
             raise InputError(f"{source.path} has runs without {name}: it is not a sweep's table")
     shards = [
         Shard(
-            path.name,
+            shard_name(path),
             frozenset(own.column_names),
             origin(own.schema),
             tuple(own["index"].to_pylist()),
@@ -290,16 +290,14 @@ def _kept_networks(
     for source, mine in zip(sources, matching, strict=True):
         if source.path.resolve() == target.path.resolve():
             continue
-        for name in sorted(source.kept() - in_target):
+        for name, network in sorted(source.kept_files().items()):
+            if name in in_target:
+                continue
             if name not in mine:
                 unmatched += 1
                 continue
-            stems = (*source.kept_snapshots(name), name)
-            files += [
-                source.networks / f"{stem}{suffix}"
-                for stem in stems
-                for suffix in (".safetensors", ".json")
-            ]
+            for file in (*snapshots_of(network), network):
+                files += [file, file.with_suffix(".json")]
             in_target.add(name)
             copied += 1
     return copied, files, unmatched

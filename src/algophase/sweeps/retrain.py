@@ -136,23 +136,24 @@ def retrain(
     directory = SweepDirectory(sweep)
     row = find_run(directory.path, str(run))
     settings = run_from_row(row)
-    target = directory.networks if out is None else Path(out)
+    name = f"{settings.run_id}.safetensors"
+    own_file = directory.kept_files().get(settings.run_id, directory.networks / name)
+    target = own_file.parent if out is None else Path(out)
     aside = directory.path / ASIDE
-    for folder in (target, directory.networks, aside):
-        file = folder / f"{settings.run_id}.safetensors"
+    for file in (target / name, own_file, aside / name):
         if file.exists() and file.with_suffix(".json").exists() and not force:
-            elsewhere = out is not None and folder != target
+            elsewhere = out is not None and file.parent != target
             copy = save(load_network(file), target / settings.run_id) if elsewhere else None
             return Restored(row["index"], settings.run_id, file, copy=copy)
     if out is not None:
         check_directory(target)
     group, note = choose(settings, row, engine, device, precision, strict_device=strict_device)
-    own = target.resolve() == directory.networks.resolve()
+    own = target.resolve() in (own_file.parent.resolve(), directory.networks.resolve())
     with directory.hold(f"retraining run {settings.run_id}") if own else contextlib.nullcontext():
         if note is not None:
             log.warning(note)
         announce([group])
-        kept = _kept_weights(directory.networks / f"{settings.run_id}.safetensors")
+        kept = _kept_weights(own_file)
         (retrained,) = train_again([row], [group], progress)
         network = retrained.trained.network
         if kept is not None and network is not None:
