@@ -30,7 +30,7 @@ from algophase.reports.save_figure import save_figure
 from algophase.sweeps.shipped_spaces import find_space
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import PlannedEnsemble, plan
-from algophase.training.run.threads import threads_for
+from algophase.training.run.turns import threads_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

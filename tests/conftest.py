@@ -58,7 +58,7 @@ def foreign() -> Path:
 @pytest.fixture
 def said() -> Iterator[list[str]]:
     """What the package logs, from level INFO on."""
-    from algophase.core.messages import listening
+    from algophase.core.progress import listening
 
     lines: list[str] = []
     with listening(lambda _, text: lines.append(text)):

@@ -1,6 +1,8 @@
-"""A bar appears after two seconds where someone looks, and nowhere else."""
+"""A bar appears after two seconds where someone looks, and nowhere else; messages are heard."""
 
 import io
+import logging
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +19,9 @@ from algophase import (
     train,
 )
 from algophase.core import progress as progress_module
-from algophase.core.progress import Bar
+from algophase.core.progress import Bar, listening
 
+LOG = logging.getLogger("algophase.training.run.plan")
 RUN = RunSettings(TaskSettings(5), TransformerSettings(4), TrainingSettings(epochs=20))
 
 
@@ -88,3 +91,30 @@ def test_a_notebook_has_one_bar_that_moves(monkeypatch: pytest.MonkeyPatch) -> N
     assert 'value="1.0" max="1"' in pages[-1][1]["text/html"]
     assert "&lt;all&gt;" in pages[0][1]["text/html"]
     assert pages[0][1]["text/plain"].startswith("analyzing <all>: 1 of 4")
+
+
+def test_messages_are_heard_meanwhile_and_the_level_is_put_back() -> None:
+    logger, heard = logging.getLogger("algophase"), list[tuple[int, str]]()
+    before = logger.level, list(logger.handlers)
+    with listening(lambda level, text: heard.append((level, text))):
+        LOG.info("%d networks", 3)
+        LOG.warning("instead")
+        LOG.debug("unheard")
+    LOG.error("after")
+    assert heard == [(logging.INFO, "3 networks"), (logging.WARNING, "instead")]
+    assert (logger.level, list(logger.handlers)) == before
+
+
+def test_a_python_program_sees_warnings_and_nothing_else() -> None:
+    code = (
+        "import torch; torch.cuda.is_available = lambda: False\n"
+        "from algophase import RunSettings, TaskSettings, TrainingSettings, "
+        "TransformerSettings, train\n"
+        "train([RunSettings(TaskSettings(5), TransformerSettings(8), "
+        "TrainingSettings(epochs=1))], device='cuda')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (
+        "",
+        "no GPU was found for device cuda: using the CPU instead\n",
+    )

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from algophase.core.messages import listening
-from algophase.core.progress import Bar, Progress
+from algophase.core.progress import Bar, Progress, listening
 from algophase.core.wording import printable
 
 if TYPE_CHECKING:

@@ -1,16 +1,24 @@
-"""Where a long call stands, and the bar that shows it.
+"""Where a long call stands, the bar that shows it, and the package's messages.
 
 Training, sweeps and analyses make `Progress` values. A caller's own function gets them, or a `Bar`
 shows them: in a terminal or a notebook, after two seconds, and nowhere else. A script's log, a test
 and a pipe see nothing of it. `progress=False` or ALGOPHASE_QUIET=1 keeps it away.
+
+Messages go to the logger `algophase`: warnings, and at level INFO what is about to happen. A Python
+program sees the warnings on standard error, as `logging` shows them by default, and changes that as
+usual:
+
+    logging.getLogger("algophase").setLevel(logging.ERROR)
 """
 
 import html
+import logging
 import math
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -168,3 +176,22 @@ def _audience() -> str:
     if shell is not None and type(shell).__name__ == "ZMQInteractiveShell":
         return "notebook"
     return "terminal" if sys.stderr is not None and sys.stderr.isatty() else ""
+
+
+@contextmanager
+def listening(tell: Callable[[int, str], None]) -> Iterator[None]:
+    """Meanwhile `tell` gets the level and the text of every message from level INFO on."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(record.levelno, record.getMessage())
+
+    logger, handler = logging.getLogger("algophase"), Handler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)

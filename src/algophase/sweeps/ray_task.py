@@ -14,8 +14,7 @@ import torch
 
 from algophase.core.devices import device_name
 from algophase.core.errors import InputError
-from algophase.core.messages import listening
-from algophase.core.progress import Progress
+from algophase.core.progress import Progress, listening
 from algophase.core.settings import RunSettings
 from algophase.runs.overview import outcome
 from algophase.sweeps.provenance import version

@@ -10,10 +10,9 @@ from algophase.core.interrupts import Stopped
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training.check.gradient_check import compare
 from algophase.training.engines import grid, grid_core
-from algophase.training.engines.crew import Crew
+from algophase.training.engines.crew import SECONDS_BETWEEN, Crew, Pace
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run.loop import Ensemble, Watch
-from algophase.training.run.pace import SECONDS_BETWEEN, Pace
 from algophase.training.run.plan import plan
 
 CPU = torch.device("cpu")

@@ -15,10 +15,8 @@ import triton.language as tl
 
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
-from algophase.training.engines.attend import attend
-from algophase.training.engines.bias_relu import bias_relu
 from algophase.training.engines.loss import weighted_cross_entropy
-from algophase.training.engines.stacked import StackedEngine
+from algophase.training.engines.stacked import StackedEngine, attend, bias_relu
 from algophase.training.kernels.hidden import activate_both
 from algophase.training.run.optimizer import AdamW
 

@@ -19,8 +19,8 @@ from algophase.core.settings import (
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run import train as training
 from algophase.training.run.plan import ENGINES, plan
-from algophase.training.run.threads import threads_for
 from algophase.training.run.train import train
+from algophase.training.run.turns import threads_for
 
 TASK, SHORT = TaskSettings(modulus=5), TrainingSettings(epochs=6)
 RUNS = [

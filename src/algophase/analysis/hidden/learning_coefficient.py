@@ -30,7 +30,7 @@ from algophase.pictures.traces import TracePicture, draw_traces
 from algophase.record.codec import UNRECORDED
 from algophase.record.layout import to_record
 from algophase.training.run.plan import PlannedEnsemble, plan
-from algophase.training.run.threads import threads_for
+from algophase.training.run.turns import threads_for
 
 if TYPE_CHECKING:
     from algophase.pictures.style import Figure

@@ -23,8 +23,8 @@ from algophase.core.settings import RunSettings
 from algophase.networks.stacking import stack_key
 from algophase.training.check import checkers
 from algophase.training.check.gradient_check import quick, telling_run
+from algophase.training.engines.engine import missing_triton
 from algophase.training.engines.flat import Flat
-from algophase.training.engines.precision import missing_triton
 from algophase.training.engines.sizing import run_parameters
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import ENGINES, PlannedEnsemble

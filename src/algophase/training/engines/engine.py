@@ -5,7 +5,8 @@ An engine holds its parameters in a `Flat`, in whatever layout suits it; `export
 under the specification's names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import torch
@@ -129,3 +130,26 @@ def run_values(
 ) -> Tensor:
     """A network setting of every run, (n,)."""
     return torch.tensor([getattr(run.network, name) for run in runs], device=device, dtype=dtype)
+
+
+@contextmanager
+def matmul_precision(device: torch.device, precision: str) -> Iterator[None]:
+    """TF32 products inside for precision tf32; float32 products for all others."""
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def missing_triton() -> str | None:
+    """Why no kernel of ours can run, or None if they can."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return "Triton is not installed"
+    return None

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import LinearSettings, RunSettings
-from algophase.training.engines.engine import Engine
+from algophase.training.engines.engine import Engine, matmul_precision
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
-from algophase.training.engines.precision import matmul_precision
 
 
 class GridLinear(Engine):

@@ -14,8 +14,7 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.settings import NetworkSettings, RunSettings
 from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.training.engines.engine import Engine
-from algophase.training.engines.precision import missing_triton
+from algophase.training.engines.engine import Engine, missing_triton
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
 ALIKE = 8  # networks that take about as long as one

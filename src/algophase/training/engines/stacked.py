@@ -15,11 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.core.settings import LinearSettings, RunSettings, TransformerSettings
-from algophase.training.engines.attend import attend
-from algophase.training.engines.bias_relu import bias_relu
-from algophase.training.engines.engine import Engine, run_values
+from algophase.training.engines.engine import Engine, matmul_precision, missing_triton, run_values
 from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
-from algophase.training.engines.precision import matmul_precision, missing_triton
 
 Parameters = dict[str, Tensor]
 
@@ -210,3 +207,93 @@ def linear_logits(P: Parameters, model: str, places: Tensor) -> Tensor:
     if model in ("beta", "gamma"):
         hidden = F.relu(torch.baddbmm(P["l2.bias"][:, None], hidden, P["l2.weight"].mT))
     return torch.bmm(hidden, P["unembed.weight"].mT)
+
+
+def attend_reference(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor
+) -> Tensor:
+    """z (n, asking, B, C) for q (n, asking, B, C), k and v (n, s, B, C), C = heads * size; rate
+    and scale (n,).
+    """
+    q, k, v = (x.unflatten(3, (heads, -1)) for x in (q, k, v))
+    scores = torch.stack(
+        [(q * k[:, s : s + 1]).sum(-1) for s in range(k.shape[1])], dim=-1
+    )  # (n, asking, B, h, s)
+    pattern = torch.softmax(scores * scale.view(-1, 1, 1, 1, 1), dim=-1)
+    pattern = rate.view(-1, 1, 1, 1, 1) * pattern + (1 - rate.view(-1, 1, 1, 1, 1))
+    z = pattern[..., :1] * v[:, :1]
+    for s in range(1, k.shape[1]):
+        z = z + pattern[..., s : s + 1] * v[:, s : s + 1]
+    return z.flatten(3)
+
+
+def _parts(q: Tensor | None, joint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, as views."""
+    if q is None:
+        return joint.chunk(3, dim=3)  # type: ignore[return-value]
+    return q, *joint.chunk(2, dim=3)  # type: ignore[return-value]
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor | None, joint: Tensor, heads: int, rate: Tensor, scale: Tensor
+    ) -> Tensor:
+        from algophase.training.kernels.attend import attend_forward
+
+        q, joint = None if q is None else q.contiguous(), joint.contiguous()
+        ctx.heads = heads
+        ctx.save_for_backward(q, joint, rate, scale)
+        return attend_forward(*_parts(q, joint), heads, rate, scale)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        from algophase.training.kernels.attend import attend_backward
+
+        q, joint, rate, scale = ctx.saved_tensors
+        dq, d_joint = None if q is None else torch.empty_like(q), torch.empty_like(joint)
+        attend_backward(
+            _parts(q, joint), _parts(dq, d_joint), ctx.heads, rate, scale, upstream[0].contiguous()
+        )
+        return dq, d_joint, None, None, None
+
+
+def attend(
+    q: Tensor | None, joint: Tensor, heads: int, rate: Tensor, scale: Tensor, *, fused: bool
+) -> Tensor:
+    """z (n, asking, B, C): joint is keys and values side by side (n, s, B, 2 C) and q the queries
+    (n, asking, B, C); or, where every position asks, joint is queries, keys and values (n, s, B, 3
+    C) and q None."""
+    if fused:
+        return _Attend.apply(q, joint, heads, rate, scale)
+    return attend_reference(*_parts(q, joint), heads, rate, scale)
+
+
+def bias_relu_reference(x: Tensor, bias: Tensor) -> Tensor:
+    """(n, rows, columns) for x of that shape and bias (n, columns)."""
+    return torch.relu(x + bias[:, None])
+
+
+class _BiasRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
+        from algophase.training.kernels.bias_relu import bias_relu_forward
+
+        bias_relu_forward(x, bias.contiguous())
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
+        from algophase.training.kernels.bias_relu import bias_relu_backward
+
+        (y,) = ctx.saved_tensors
+        return bias_relu_backward(y, upstream[0].contiguous())
+
+
+def bias_relu(x: Tensor, bias: Tensor, *, fused: bool) -> Tensor:
+    """fused: in place, on a contiguous x that nobody else reads."""
+    if fused:
+        return _BiasRelu.apply(x, bias)
+    return bias_relu_reference(x, bias)

@@ -21,13 +21,12 @@ from algophase.core.errors import InputError
 from algophase.core.progress import ignore
 from algophase.networks.stacking import take_out
 from algophase.record.layout import to_record
-from algophase.training.engines.precision import missing_triton
+from algophase.training.engines.crew import Pace
+from algophase.training.engines.engine import missing_triton
 from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
 from algophase.training.run.optimizer import AdamW
-from algophase.training.run.pace import Pace
 from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.recorder import HistoryRecorder
-from algophase.training.run.trained import CURVES, TrainedRun
+from algophase.training.run.trained import CURVES, HistoryRecorder, TrainedRun
 from algophase.training.run.turns import in_turns
 
 log = logging.getLogger(__name__)

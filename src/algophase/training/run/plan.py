@@ -22,13 +22,12 @@ from algophase.core.settings import (
 from algophase.core.wording import counted
 from algophase.networks.stacking import stack_key
 from algophase.training.engines.deep import DeepTransformer
-from algophase.training.engines.engine import Engine
+from algophase.training.engines.engine import Engine, missing_triton
 from algophase.training.engines.fused import FusedTransformer
 from algophase.training.engines.fused_linear import FusedLinear
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.engines.grid_linear import GridLinear
 from algophase.training.engines.plain import PlainEngine
-from algophase.training.engines.precision import missing_triton
 from algophase.training.engines.sizing import largest_ensemble
 from algophase.training.engines.stacked import StackedEngine
 

@@ -18,9 +18,8 @@ from algophase.training.engines.sizing import cost
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import PlannedEnsemble, describe, plan
-from algophase.training.run.threads import threads_for
 from algophase.training.run.trained import TrainedRun
-from algophase.training.run.turns import in_turns, save, together
+from algophase.training.run.turns import in_turns, save, threads_for, together
 
 log = logging.getLogger(__name__)
 

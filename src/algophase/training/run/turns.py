@@ -8,12 +8,14 @@ alone takes the same turns. Results do not depend on which ensembles run togethe
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from algophase.core.interrupts import Reason, Stopped, held_interrupts
 from algophase.core.progress import ignore
-from algophase.training.engines.sizing import largest_ensemble, operations
+from algophase.core.threads import one_thread
+from algophase.training.engines.sizing import SMALL, largest_ensemble, operations
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import TrainedRun
@@ -140,3 +142,10 @@ def _shares(training: Sequence["Ensemble"]) -> list[float]:
         return [1.0]
     work = [_operations(ensemble.group) for ensemble in training]
     return [part / sum(work) for part in work]
+
+
+def threads_for(group: PlannedEnsemble) -> AbstractContextManager[None]:
+    """How many CPU threads an ensemble trains on: one where networks are so small that more would
+    mostly wait for each other.
+    """
+    return one_thread(group.device.type == "cpu" and max(map(operations, group.runs)) < SMALL)
