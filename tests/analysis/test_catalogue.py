@@ -43,7 +43,7 @@ from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings,
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.networks import Networks
-from algophase.explore.table import read_run_table
+from algophase.explore.shown import open_sweep
 from algophase.explore.view import View
 from algophase.interop.model_card import model_card
 from algophase.networks import Network
@@ -51,9 +51,11 @@ from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.reports.network_section import add_network
 from algophase.reports.page import Page
 from algophase.reports.sweep_section import add_sweep, read_sweep
+from algophase.runs.columns import records
+from algophase.runs.read import read_frame
 from algophase.runs.rows import analysis_of_row, make_row
 from algophase.runs.runs import Runs
-from algophase.runs.selection import read_columns, read_condition, select
+from algophase.runs.selection import read_condition, select
 from algophase.storage.network_files import save
 from algophase.storage.runs_table import column_names
 from algophase.storage.sweep_directory import SweepDirectory
@@ -127,19 +129,19 @@ def test_a_new_metric_is_measured_and_printed(logit_size: Quantity, tmp_path: Pa
 def test_a_new_metric_is_a_column_of_sweeps(logit_size: Quantity, tmp_path: Path) -> None:
     analyses = sweep(tmp_path / "sweep")
     assert NAME in column_names(tmp_path / "sweep")
-    columns = read_columns(tmp_path / "sweep")
-    assert columns[NAME] == [analysis.metrics[NAME] for analysis in analyses]
+    columns = read_frame(tmp_path / "sweep")
+    assert columns[NAME].tolist() == [analysis.metrics[NAME] for analysis in analyses]
     middle = sorted(columns[NAME])[1]
     assert len(select(columns, [read_condition(f"{NAME}>{middle}")], sort=f"-{NAME}")) == 1
-    assert Runs.read(tmp_path / "sweep").values(NAME).tolist() == columns[NAME]
-    back = analysis_of_row({name: values[0] for name, values in columns.items()})
+    assert Runs.read(tmp_path / "sweep").values(NAME).tolist() == columns[NAME].tolist()
+    back = analysis_of_row(records(columns)[0])
     assert back is not None
     assert back.metrics == pytest.approx(analyses[0].metrics, nan_ok=True)
 
 
 def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: Path) -> None:
     sweep(tmp_path / "sweep")
-    table = read_run_table(tmp_path / "sweep")
+    table = open_sweep(tmp_path / "sweep")
     layout = make_layout(table)
     for menu in ("x", "y", "color", "filter-column"):
         assert options(layout, menu)[NAME] == LABEL, menu
@@ -148,8 +150,8 @@ def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: 
     assert figure is not None
     assert figure.layout.yaxis.title.text == LABEL
     assert LABEL in str(explorer.show_runs(View(), 0).statistics)
-    for place in range(3):  # from its row, and, for the last, from its weights
-        view = View(run=table.run_id(place))
+    for run_id in table.runs.run_ids(range(3)):  # from its row, and, for the last, from its weights
+        view = View(run=run_id)
         assert LABEL in str(explorer.show_network(view, "run").metrics)
 
 

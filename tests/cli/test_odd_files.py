@@ -75,8 +75,8 @@ def test_explore_shows_the_good_network(folder: Path, tmp_path: Path) -> None:
     networks = OwnNetworks(folder, KeptAnalyses(tmp_path))
     networks.begin()
     assert networks.wait(120)
-    table = networks.table
-    assert table.count + len(table.problems) == 1 + len(LOSSES)
+    table = networks.opened
+    assert len(table.runs) + len(table.problems) == 1 + len(LOSSES)
 
 
 MEASURED = """

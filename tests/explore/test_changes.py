@@ -11,8 +11,9 @@ from algophase.core.errors import InputError
 from algophase.explore import changes
 from algophase.explore.explorer import Explorer
 from algophase.explore.networks import Networks, frequencies
-from algophase.explore.table import RunTable, read_run_table
+from algophase.explore.shown import Shown, open_sweep
 from algophase.explore.view import REST, View, decode, encode
+from algophase.runs.runs import Runs
 from algophase.runs.selection import Condition
 from algophase.storage.runs_table import read_runs
 
@@ -22,14 +23,14 @@ AXES = ("attention_rate", "gradient_symmetricity", "verdict")  # as the page cho
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    networks = Networks(read_run_table(gallery), gallery, tmp_path_factory.mktemp("cache"))
+    networks = Networks(open_sweep(gallery), gallery, tmp_path_factory.mktemp("cache"))
     settled(networks, CLOCK)
     return Explorer(networks)
 
 
 @pytest.fixture
-def table(explorer: Explorer) -> RunTable:
-    return explorer.table
+def table(explorer: Explorer) -> Runs:
+    return explorer.runs
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def specimen(explorer: Explorer) -> Specimen:
     return specimen
 
 
-def test_axes_stand_in_the_address_only_where_they_were_chosen(table: RunTable) -> None:
+def test_axes_stand_in_the_address_only_where_they_were_chosen(table: Runs) -> None:
     assert changes.choose_axes(View(), table, *AXES) == View()
     view = decode("?region=0,0,1,1")
     after = changes.choose_axes(view, table, "attention_rate", "circularity", "verdict")
@@ -48,7 +49,7 @@ def test_axes_stand_in_the_address_only_where_they_were_chosen(table: RunTable) 
     assert encode(after) == "?color=circularity&region=0,0,1,1"
 
 
-def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: RunTable) -> None:
+def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: Runs) -> None:
     assert changes.choose_axes(View(), table, *AXES, "linear", "linear") == View()
     chosen = changes.choose_axes(decode("?region=0,0,1,1"), table, *AXES, "log", "linear")
     assert encode(chosen) == "?x-scale=log"
@@ -56,12 +57,12 @@ def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: RunTable)
     assert encode(linear) == "?x-scale=linear"
     loss = changes.choose_axes(chosen, table, "training_loss", *AXES[1:], "log", "linear")
     assert encode(loss) == "?x=training_loss"
-    zero = table.numbers("attention_rate") == 0
-    assert len(table.drawn(table.resolve(chosen))) == table.count - zero.sum()
+    zero = table.finite("attention_rate") == 0
+    assert len(Shown(table, chosen).drawn) == len(table) - zero.sum()
 
 
 def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path) -> None:
-    table = explorer.table
+    table = explorer.runs
     one = changes.add_filter(View(), table, "attention_rate", "<", "0.5")
     assert encode(one) == "?where=attention_rate<0.5"
     two = changes.add_filter(one, table, "verdict", "=", "Pizza")
@@ -91,13 +92,13 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
     ],
 )
 def test_a_filter_that_the_table_does_not_have_is_refused(
-    table: RunTable, column: object, operator: object, value: object, match: str
+    table: Runs, column: object, operator: object, value: object, match: str
 ) -> None:
     with pytest.raises(InputError, match=match):
         changes.add_filter(View(), table, column, operator, value)
 
 
-def test_a_click_opens_the_run_of_its_point(table: RunTable) -> None:
+def test_a_click_opens_the_run_of_its_point(table: Runs) -> None:
     after = changes.click(View(x="width"), table, {"points": [{"customdata": CLOCK}]})
     assert after == View(x="width", run=CLOCK)
     points: list[Any] = [
@@ -162,7 +163,7 @@ def test_keeping_the_first_circles_switches_the_others_off(
     assert logits.kept == f"Keep the first 1 of {len(circles)} circles, in the order listed"
 
 
-def test_two_networks_are_compared_by_pinning_one(table: RunTable) -> None:
+def test_two_networks_are_compared_by_pinning_one(table: Runs) -> None:
     pinned = changes.pin(View(run=CLOCK, off=(REST,)))
     assert pinned == View(pin=CLOCK, pin_off=(REST,))
     both = changes.open_run(pinned, table, HYBRID)

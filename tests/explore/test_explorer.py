@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,8 @@ from algophase.explore.explorer import Explorer
 from algophase.explore.map_figure import COLOR_STEPS
 from algophase.explore.networks import Networks
 from algophase.explore.panels import leading
-from algophase.explore.table import read_run_table
+from algophase.explore.shown import open_sweep
 from algophase.explore.view import View, decode
-from algophase.runs.columns import column_of
 from algophase.runs.selection import Condition
 from algophase.storage.runs_table import encode_table, provenance, read_runs, read_shard
 
@@ -25,9 +25,7 @@ CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    explorer = Explorer(
-        Networks(read_run_table(gallery), gallery, tmp_path_factory.mktemp("cache"))
-    )
+    explorer = Explorer(Networks(open_sweep(gallery), gallery, tmp_path_factory.mktemp("cache")))
     for run_id in (CLOCK, HYBRID):
         settled(explorer.networks, run_id)
     return explorer
@@ -41,7 +39,7 @@ def test_a_filter_offers_the_values_of_a_column_that_has_few(explorer: Explorer)
     for column in ("attention_rate", "run_id", "no such column", None, 7):
         assert explorer.offered_values(column) == []
     for value in explorer.offered_values("verdict"):
-        assert changes.add_filter(View(), explorer.table, "verdict", "=", value) != View()
+        assert changes.add_filter(View(), explorer.runs, "verdict", "=", value) != View()
 
 
 def test_the_chosen_runs_are_a_csv_file(explorer: Explorer, gallery: Path) -> None:
@@ -84,14 +82,14 @@ def test_a_column_that_colors_has_few_colors_and_exact_numbers_on_hover(
     figure = explorer.show_map(View(color="parameter_norm"), None).figure
     assert figure is not None
     points = [trace for trace in figure.data if trace.hovertext is not None]
-    assert sum(len(trace.x) for trace in points) == explorer.table.count
+    assert sum(len(trace.x) for trace in points) == len(explorer.runs)
     assert (
         len({color for trace in points for color in trace.marker.color.tolist()}) <= COLOR_STEPS + 1
     )
-    exact = explorer.table.numbers("parameter_norm")
+    exact = explorer.runs.finite("parameter_norm")
     step = (exact.max() - exact.min()) / COLOR_STEPS
     for trace in points:
-        places = [explorer.table.rows_by_id[run_id] for run_id in trace.customdata]
+        places = [explorer.runs.rows_by_id[run_id] for run_id in trace.customdata]
         assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in places]
         assert abs(trace.marker.color - exact[places]).max() <= 0.51 * step
 
@@ -168,7 +166,7 @@ def test_a_network_of_an_older_table_is_analyzed_when_it_is_asked_for(
         if name in OURS or name.startswith(("program.", "instances."))
     ]
     shard.write_bytes(encode_table(table.drop_columns(ours), provenance(shard)))
-    explorer = Explorer(Networks(read_run_table(older), older, tmp_path))
+    explorer = Explorer(Networks(open_sweep(older), older, tmp_path))
     settled(explorer.networks, "6b10ba113d06")
     panel = explorer.show_network(View(run="6b10ba113d06"), "run")
     assert panel.title == "6b10ba113d06: two Pizzas"
@@ -201,7 +199,7 @@ def test_each_side_shows_its_own_network(explorer: Explorer) -> None:
 
 
 def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explorer) -> None:
-    run = explorer.table.run_id(2)
+    run = explorer.runs.run_ids([2])[0]
     panel = explorer.show_network(View(run=run), "run")
     assert panel.title == f"{run}: Pizza"
     assert "From the table." in text_of(panel.verdict)
@@ -221,15 +219,12 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 def test_a_run_that_diverged_says_so_before_it_offers_training(
     explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, row = explorer.table.run_id(2), explorer.table.row(2)
-    monkeypatch.setattr(
-        explorer.table,
-        "row",
-        lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None},
-    )
-    changed = column_of(["diverged"] * explorer.table.count)
-    assert changed is not None
-    monkeypatch.setitem(explorer.table.columns, "verdict", changed)
+    opened = explorer.opened
+    run = opened.runs.run_ids([2])[0]
+    row = opened.row(2) | {"diverged_at": 7, "verdict": None, "paper_label": None}
+    runs = replace(opened.runs, frame=opened.runs.frame.assign(verdict="diverged"))
+    changed = replace(opened, runs=runs, read_row=lambda _number: row)
+    monkeypatch.setattr(explorer.networks, "_opened", changed)
     panel = explorer.show_network(View(run=run), "run")
     assert panel.title == f"{run}: diverged"
     assert panel.job_text.startswith("The training of this run diverged at epoch 7.")
@@ -246,6 +241,6 @@ def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explo
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     view = decode("?where=nonsense&where=widht<5&run=zzz")
     _, status, problems = explorer.show_filters(view)
-    count = f"{explorer.table.count:,}"
+    count = f"{len(explorer.runs):,}"
     assert status.startswith(f"{count} of {count}")
     assert len(problems) == 3

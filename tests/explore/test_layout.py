@@ -1,28 +1,30 @@
-from explored_tables import columns, text_of
+import pandas
+from explored_tables import made_up, text_of
 
 from algophase.explore.layout import make_layout
 from algophase.explore.network_callbacks import PANEL
-from algophase.explore.table import RunTable
+from algophase.explore.shown import Opened
 from algophase.explore.view import PARTS, SIDES
+from algophase.runs.runs import Runs
 
 
-def ids(table: RunTable) -> set[str]:
+def ids(opened: Opened) -> set[str]:
     return {
         part.id
-        for part in make_layout(table)._traverse()
+        for part in make_layout(opened)._traverse()
         if isinstance(getattr(part, "id", None), str)
     }
 
 
 def test_every_part_that_a_view_fills_is_there() -> None:
-    there = ids(RunTable(columns(), "made up"))
+    there = ids(made_up())
     assert {f"{name}-part" for name in PARTS} <= there
     for side in SIDES:
         assert {f"{side}-{place.partition('.')[0]}" for place in PANEL.values()} <= there
 
 
 def test_controls_have_labels_and_menus_the_tables_columns() -> None:
-    layout = make_layout(RunTable(columns(), "made up"))
+    layout = make_layout(made_up())
     labels = {part.htmlFor for part in layout._traverse() if type(part).__name__ == "Label"}
     assert {
         "x",
@@ -40,6 +42,7 @@ def test_controls_have_labels_and_menus_the_tables_columns() -> None:
 
 
 def test_a_table_without_runs_says_so_and_what_is_wrong() -> None:
-    page = text_of(make_layout(RunTable({}, "empty", ["a.parquet is broken"], ["a sweep"])))
+    empty = Runs("empty", pandas.DataFrame(), 0)
+    page = text_of(make_layout(Opened(empty, ["a sweep"], ["a.parquet is broken"])))
     assert "There are no runs to draw." in page
     assert "a.parquet is broken" in page

@@ -2,20 +2,20 @@ from pathlib import Path
 
 import numpy
 import pytest
-from explored_tables import columns
+from explored_tables import made_up
 
 from algophase.analysis.catalogue import IRRELEVANCE, line
 from algophase.explore.map_figure import draw_map, map_key, names, selections
-from algophase.explore.table import RunTable, read_run_table
+from algophase.explore.shown import Shown, open_sweep, resolve
 from algophase.explore.view import View
 from algophase.storage.gallery import shipped
 
-TABLE = RunTable(columns(), "made up")
+RUNS = made_up().runs
 
 
 def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
-    view = TABLE.resolve(View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
-    assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(TABLE, view)] == [
+    view = resolve(RUNS, View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
+    assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(RUNS, view)] == [
         ("shown", 0.6, 2.709),
         ("pinned", 0.1, 1.204),
     ]
@@ -23,8 +23,7 @@ def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
 
 @pytest.mark.parametrize("color", ["verdict", "activation", "circularity", "equals_sign"])
 def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
-    view = TABLE.resolve(View(y="width", color=color))
-    figure = draw_map(TABLE, view)
+    figure = draw_map(Shown(RUNS, View(y="width", color=color)))
     points = [trace for trace in figure.data if trace.type == "scattergl"]
     drawn = sorted(run_id for trace in points for run_id in trace.customdata)
     assert drawn == [f"{place:012x}" for place in range(4)]
@@ -37,22 +36,22 @@ def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
 
 @pytest.mark.parametrize("sweep", ["layers-2", "decay"])
 def test_the_attention_rate_is_on_a_linear_axis(sweep: str) -> None:
-    table = read_run_table(shipped(Path(sweep)))
-    rates = table.numbers("attention_rate")
+    runs = open_sweep(shipped(Path(sweep))).runs
+    rates = runs.finite("attention_rate")
     assert rates.min() > 0
     assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(
         rates, 0.05
     )  # it looks like one for a log axis
-    figure = draw_map(table, table.resolve(View()))
+    figure = draw_map(Shown(runs, View()))
     assert figure.layout.xaxis.title.text == "attention rate"
     assert figure.layout.xaxis.type != "log"
 
 
 def test_a_scale_can_be_chosen() -> None:
-    view = TABLE.resolve(View(x_scale="log", y="width", y_scale="linear"))
-    layout = draw_map(TABLE, view).layout
+    shown = Shown(RUNS, View(x_scale="log", y="width", y_scale="linear"))
+    layout = draw_map(shown).layout
     assert (layout.xaxis.type, layout.yaxis.type) == ("log", None)
-    assert map_key(view) != map_key(TABLE.resolve(View(y="width")))
+    assert map_key(shown.view) != map_key(resolve(RUNS, View(y="width")))
 
 
 def test_a_region_is_drawn_as_it_was() -> None:
@@ -64,18 +63,17 @@ def test_a_region_is_drawn_as_it_was() -> None:
 
 def test_text_of_a_table_cannot_become_markup() -> None:
     evil = "<b onclick=alert(1)>%{x}</b>"
-    table = RunTable(columns(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]), evil)
-    view = table.resolve(View(y="width"))
-    text = draw_map(table, view).to_json()
+    runs = made_up(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]).runs
+    text = draw_map(Shown(runs, View(y="width"))).to_json()
     assert "<b " not in text.replace("\\u003c", "<")
     assert "%{x}</b>" not in text
 
 
 def test_the_papers_line_is_drawn_where_the_paper_draws_one() -> None:
-    table = RunTable(columns(distance_irrelevance=[0.1, 0.2, 0.3, 0.7]), "made up")
-    (shape,) = draw_map(table, table.resolve(View(y=IRRELEVANCE))).layout.shapes
+    runs = made_up(distance_irrelevance=[0.1, 0.2, 0.3, 0.7]).runs
+    (shape,) = draw_map(Shown(runs, View(y=IRRELEVANCE))).layout.shapes
     assert shape.y0 == line(IRRELEVANCE).value
-    assert not draw_map(table, table.resolve(View(y="circularity"))).layout.shapes
+    assert not draw_map(Shown(runs, View(y="circularity"))).layout.shapes
 
 
 def test_another_run_or_region_needs_no_new_map() -> None:

@@ -2,6 +2,7 @@ import json
 import shutil
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from algophase.core.errors import InputError
 from algophase.explore import networks as module
 from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
 from algophase.explore.networks import Look, Networks, frequencies, switched_off
-from algophase.explore.table import read_run_table
+from algophase.explore.shown import open_sweep
 from algophase.explore.view import REST
 from algophase.runs.rows import analysis_of_row
 from algophase.storage.formats.ours import load_network
@@ -22,7 +23,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 
 
 def opened(sweep: Path, cache: Path) -> Networks:
-    return Networks(read_run_table(sweep), sweep, cache)
+    return Networks(open_sweep(sweep), sweep, cache)
 
 
 def settled(networks: Networks, run_id: str) -> Look:
@@ -40,7 +41,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 
 def run_ids(networks: Networks) -> list[str]:
-    return list(networks.table.rows_by_id)
+    return list(networks.opened.runs.rows_by_id)
 
 
 def test_kept_weights_are_shown_at_once_with_what_the_table_says(
@@ -50,7 +51,7 @@ def test_kept_weights_are_shown_at_once_with_what_the_table_says(
     look = networks.look(run_ids(networks)[0])
     assert look.specimen is not None
     assert not look.specimen.notes
-    row = networks.table.row(0)
+    row = networks.opened.row(0)
     analysis = look.specimen.analysis
     assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (
         row["verdict"],
@@ -186,19 +187,17 @@ def test_other_weights_than_the_tables_are_analyzed_anew(copy: Path, tmp_path: P
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes[0].startswith("not the ")
-    assert specimen.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
+    assert specimen.analysis.distance_irrelevance != networks.opened.row(0)["distance_irrelevance"]
 
 
 def test_weights_of_a_run_that_diverged_are_shown_as_such(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     networks = opened(copy, tmp_path)
-    run_id, row = run_ids(networks)[0], networks.table.row(0)
-    monkeypatch.setattr(
-        networks.table,
-        "row",
-        lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None},
-    )
+    run_id = run_ids(networks)[0]
+    row = networks.opened.row(0) | {"diverged_at": 7, "verdict": None, "paper_label": None}
+    changed = replace(networks.opened, read_row=lambda _number: row)
+    monkeypatch.setattr(networks, "_opened", changed)
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes == (
@@ -266,31 +265,30 @@ def test_only_ids_of_the_table_are_looked_for(tiny: Path, tmp_path: Path, run_id
 
 
 def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_path: Path) -> None:
-    table = read_run_table(tiny)
-    table.rows_by_id["../../secret"] = 0
+    table = open_sweep(tiny)
+    table.runs.rows_by_id["../../secret"] = 0
     networks = Networks(table, tiny, tmp_path)
     assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
 
 
-def test_a_row_whose_settings_are_not_its_ids_is_refused(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = read_run_table(tiny)
+def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path) -> None:
+    table = open_sweep(tiny)
     row = table.row(0)
-    monkeypatch.setattr(table, "row", lambda _place: row | {"width": 16})
-    run_id = next(iter(table.rows_by_id))
-    look = Networks(table, tiny, tmp_path).look(run_id)
+    run_id = next(iter(table.runs.rows_by_id))
+    wider = replace(table, read_row=lambda _number: row | {"width": 16})
+    look = Networks(wider, tiny, tmp_path).look(run_id)
     assert "its row was changed" in look.problems[0]
     assert not look.can_train
-    monkeypatch.setattr(table, "row", lambda _place: row | {"modulus": 100_003, "run_id": None})
-    assert "too many to show" in Networks(table, tiny, tmp_path).look(run_id).problems[0]
+    huge = row | {"modulus": 100_003, "run_id": None}
+    huge_table = replace(table, read_row=lambda _number: huge)
+    assert "too many to show" in Networks(huge_table, tiny, tmp_path).look(run_id).problems[0]
 
 
 def test_a_row_that_says_anything_is_no_analysis(tiny: Path, tmp_path: Path) -> None:
     networks = opened(tiny, tmp_path)
     specimen = networks.look(run_ids(networks)[0]).specimen
     assert specimen is not None
-    row = networks.table.row(0)
+    row = networks.opened.row(0)
     assert analysis_of_row(row, specimen.circles) is not None
     for name, value in (
         ("verdict", "<script>"),

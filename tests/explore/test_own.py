@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import pandas
 import pytest
 from explored_tables import text_of
 
@@ -65,25 +66,25 @@ def all_come(directory: Path, cache: Path, watcher: Heard | None = None) -> OwnN
 def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: Path) -> None:
     assert are_networks(directory)
     networks = all_come(directory, tmp_path)
-    table = networks.table
-    assert table.count == 3
-    files = table.columns["network"].tolist()
+    opened = networks.opened
+    run_ids = opened.runs["run_id"].tolist()
+    files = opened.runs["network"].tolist()
     assert sorted(files) == ["clock.safetensors", "function.safetensors", "pizza.safetensors"]
-    assert len(table.problems) == 1
-    assert "broken.pt" in table.problems[0]
+    assert len(opened.problems) == 1
+    assert "broken.pt" in opened.problems[0]
     explorer = Explorer(networks)
     drawn = explorer.show_map(AXES, None).figure
     assert drawn is not None
     assert sorted(name for trace in drawn.data for name in trace.text) == sorted(files)
     listed = text_of(explorer.show_runs(AXES, 0).table)
-    for place, name in enumerate(files):
+    for run_id, name in zip(run_ids, files, strict=True):
         assert name in listed
-        panel = explorer.show_network(View(run=table.run_id(place)), "run")
+        panel = explorer.show_network(View(run=run_id), "run")
         assert panel.title.startswith(f"{name}: ")
         assert name in str(panel.job_text)
         assert ("saved without its code" in str(panel.job_text)) == (name == "function.safetensors")
     with pytest.raises(InputError, match="not trained again"):
-        networks.train(table.run_id(0))
+        networks.train(run_ids[0])
     assert "no network" in networks.look("0" * 12).problems[0]
 
 
@@ -96,7 +97,7 @@ def test_the_page_is_there_before_the_networks_which_come_one_by_one(
     explorer = Explorer(networks)
     key = explorer.show_map(AXES, None).key
     assert explorer.show_filters(View()).status == "0 of 0 networks on the map"
-    assert "Map of the networks" in text_of(make_layout(networks.table, growing=True))
+    assert "Map of the networks" in text_of(make_layout(networks.opened, growing=True))
     before = explorer.show_arrivals()
     assert (before.under_way, before.done, before.total) == (True, 0, 4)
     networks.begin()
@@ -128,9 +129,7 @@ def test_the_next_start_analyzes_nothing(
     again = all_come(directory, tmp_path, heard)
     assert heard.lines[-1] == "3 networks analyzed (2 of them before); 1 file could not be read"
     assert analyzed == ["function"]  # its file has its analysis
-    assert again.table.columns.keys() == first.table.columns.keys()
-    for name, column in first.table.columns.items():
-        assert again.table.columns[name].tolist() == column.tolist(), name
+    pandas.testing.assert_frame_equal(again.opened.runs.frame, first.opened.runs.frame)
 
 
 def test_the_page_starts(directory: Path, tmp_path: Path) -> None:
@@ -144,6 +143,6 @@ def test_a_directory_of_unreadable_files_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "broken.pt").write_bytes(b"nothing")
-    problems = all_come(folder, tmp_path).table.problems
+    problems = all_come(folder, tmp_path).opened.problems
     assert "broken.pt" in problems[0]
     assert problems[1] == f"{folder} holds no network that can be read"

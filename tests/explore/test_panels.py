@@ -1,5 +1,5 @@
-import numpy
-from explored_tables import columns, text_of
+import pandas
+from explored_tables import made_up, text_of
 
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.specimen import Specimen
@@ -18,35 +18,34 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.table import RunTable
+from algophase.explore.shown import Shown, with_outcomes
 from algophase.explore.view import REST, View
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
+from algophase.runs.runs import Runs
 from algophase.runs.selection import read_condition
 
-TABLE = RunTable(columns(), "made up")
+RUNS = made_up().runs
 
 
 def test_a_region_has_shares_with_intervals_and_medians() -> None:
-    view = TABLE.resolve(View(y="circularity"))
-    verdicts, medians = map(text_of, region_statistics(TABLE, view, TABLE.drawn(view)))
+    shown = Shown(RUNS, View(y="circularity"))
+    verdicts, medians = map(text_of, region_statistics(shown))
     assert "Verdicts of the 3 runs on the map" in verdicts
     assert "Clock 1 33.3%" in verdicts
     assert "circularity 0.5000 0.3500 to 0.7500 3" in medians
-    assert text_of(region_statistics(TABLE, view, numpy.arange(0))) == "No runs on the map."
+    none = Shown(RUNS, View((read_condition("width<0"),), y="circularity"))
+    assert text_of(region_statistics(none)) == "No runs on the map."
 
 
 def test_runs_are_listed_page_by_page() -> None:
-    many = RunTable(
-        {"run_id": [f"{place:012x}" for place in range(60)], "width": list(range(60))}, "made up"
-    )
-    view = many.resolve(View())
-    for asked, shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
-        listed, page, pages = runs_page(many, view, many.drawn(view), asked)
-        assert (page, pages) == (shown, 3)
-        assert f"{shown * PAGE:012x}" in text_of(listed)
-    view = TABLE.resolve(View(y="circularity", run=f"{2:012x}"))
-    listed, *_ = runs_page(TABLE, view, TABLE.drawn(view), 0)
+    columns = {"run_id": [f"{row:012x}" for row in range(60)], "width": range(60)}
+    many = with_outcomes(Runs("made up", pandas.DataFrame(columns), 60))
+    for asked, page_shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
+        listed, page, pages = runs_page(Shown(many, View()), asked)
+        assert (page, pages) == (page_shown, 3)
+        assert f"{page_shown * PAGE:012x}" in text_of(listed)
+    listed, *_ = runs_page(Shown(RUNS, View(y="circularity", run=f"{2:012x}")), 0)
     buttons = [part for part in listed._traverse() if type(part).__name__ == "Button"]
     assert [getattr(button, "aria-pressed") for button in buttons] == ["false", "true", "false"]
 
@@ -67,7 +66,7 @@ def test_a_row_is_shown_whatever_it_holds() -> None:
     assert [word in strange for word in ("high", "yes", "inf")] == [True] * 3
     assert all(each.label in text_of(metrics_table({})) for each in metrics() if each.shown)
     assert (
-        settings_line(TABLE, 1)
+        settings_line(RUNS, 1)
         == "index 1, equals sign no, width 32, activation gelu, attention rate 0.4000"
     )
 

@@ -2,6 +2,12 @@
 
 from typing import Any
 
+import pyarrow
+
+from algophase.explore.shown import Opened, with_outcomes
+from algophase.runs.columns import frame_of, single_columns
+from algophase.runs.runs import Runs
+
 
 def columns(**changes: list[object]) -> dict[str, list[object]]:
     return {
@@ -17,6 +23,12 @@ def columns(**changes: list[object]) -> dict[str, list[object]]:
         "circles.frequency": [[1], [2], [], []],
         **changes,
     }
+
+
+def made_up(**changes: list[object]) -> Opened:
+    """A small table as a page has it."""
+    frame = single_columns(frame_of(pyarrow.table(columns(**changes))))
+    return Opened(with_outcomes(Runs("made up", frame, len(frame))))
 
 
 def text_of(component: Any) -> str:

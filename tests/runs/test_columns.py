@@ -1,4 +1,4 @@
-"""Columns kept as arrays: the same values and the same answers to conditions as lists give."""
+"""Columns of pandas: the same values as lists have, and the same answers to conditions."""
 
 import math
 from typing import Any
@@ -8,8 +8,19 @@ import pyarrow
 import pytest
 
 from algophase.core.errors import InputError
-from algophase.runs.columns import column_of
-from algophase.runs.selection import OPERATORS, Condition, kind_of, matches, read_condition
+from algophase.runs.columns import (
+    few_values,
+    finite_numbers,
+    frame_of,
+    frame_of_rows,
+    kind_of,
+    python_value,
+    python_values,
+    records,
+    single_columns,
+    varies,
+)
+from algophase.runs.selection import OPERATORS, Condition, meets, read_condition
 
 LISTS: dict[str, list[Any]] = {
     "numbers": [1, 2, None, 2, -3],
@@ -19,46 +30,64 @@ LISTS: dict[str, list[Any]] = {
     "flags": [True, None, False, True, True],
     "nothing": [None] * 5,
 }
-VALUES = ("1", "2", "2.5", "inf", "relu", "gelu", "true", "FALSE", "null", "x")
+KINDS = ["numbers", "numbers", "numbers", "text", "true and false", "nothing"]
+TABLE = frame_of_rows(
+    [dict(zip(LISTS, row, strict=True)) for row in zip(*LISTS.values(), strict=True)]
+)
 
 
 @pytest.mark.parametrize("name", list(LISTS))
 def test_values_come_back_as_they_were(name: str) -> None:
-    column = column_of(LISTS[name])
-    assert column is not None
-    assert column.tolist() == LISTS[name]
-    assert [column[place] for place in range(len(column))] == LISTS[name]
-    assert column.kind == kind_of(name, LISTS[name])
-    assert column.varies == (len(set(LISTS[name])) > 1)
+    column = TABLE[name]
+    assert python_values(column) == LISTS[name]
+    assert [python_value(value) for value in column] == LISTS[name]
+    assert varies(column) == (len(set(LISTS[name])) > 1)
+
+
+def test_a_column_holds_one_kind() -> None:
+    assert [kind_of(name, TABLE[name]) for name in LISTS] == KINDS
+    as_objects = TABLE.astype(object)
+    assert [kind_of(name, as_objects[name]) for name in LISTS] == KINDS
+
+
+def compared(value: Any, condition: Condition, limit: Any) -> bool:
+    """Whether a value meets a condition, by definition."""
+    if value is None:
+        return condition.operator == "!="
+    if isinstance(value, str):
+        value = value.casefold()
+    return bool(OPERATORS[condition.operator](value, limit))
 
 
 @pytest.mark.parametrize("operator", list(OPERATORS))
-@pytest.mark.parametrize("name", list(LISTS))
-def test_a_condition_is_met_by_the_same_runs_as_in_a_list(name: str, operator: str) -> None:
-    column = column_of(LISTS[name])
-    assert column is not None
-    for value in VALUES:
-        condition = Condition(name, operator, value)
-        try:
-            by_list: list[bool] | str = matches(condition, LISTS[name])
-        except InputError as error:
-            by_list = str(error)
-        try:
-            by_array: list[bool] | str = column.meets(condition).tolist()
-        except InputError as error:
-            by_array = str(error)
-        assert by_array == by_list, condition
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("numbers", {"1": 1, "2": 2, "2.5": 2.5, "inf": math.inf}),
+        ("decimals", {"1": 1, "inf": math.inf, "-INF": -math.inf}),
+        ("mixed", {"2.5": 2.5}),
+        ("text", {"relu": "relu", "GELU": "gelu", "x": "x"}),
+        ("flags", {"true": True, "FALSE": False}),
+    ],
+)
+def test_a_condition_is_met_by_the_runs_that_meet_it_one_by_one(
+    name: str, operator: str, limits: dict[str, Any]
+) -> None:
+    if name in ("text", "flags") and operator not in ("=", "!="):
+        with pytest.raises(InputError, match="use = or !="):
+            meets(TABLE[name], Condition(name, operator, next(iter(limits))))
+        return
+    for text, limit in limits.items():
+        condition = Condition(name, operator, text)
+        expected = [compared(value, condition, limit) for value in LISTS[name]]
+        assert meets(TABLE[name], condition).tolist() == expected, condition
 
 
 def test_numbers_are_what_can_be_drawn() -> None:
-    column = column_of(LISTS["decimals"])
-    assert column is not None
-    assert numpy.array_equal(
-        column.numbers, [0.5, math.nan, 1.5, math.nan, math.nan], equal_nan=True
-    )
-    flags = column_of(LISTS["flags"])
-    assert flags is not None
-    assert numpy.array_equal(flags.numbers, [1, math.nan, 0, 1, 1], equal_nan=True)
+    drawn = [0.5, math.nan, 1.5, math.nan, math.nan]
+    assert numpy.array_equal(finite_numbers(TABLE["decimals"]), drawn, equal_nan=True)
+    flags = [1, math.nan, 0, 1, 1]
+    assert numpy.array_equal(finite_numbers(TABLE["flags"]), flags, equal_nan=True)
 
 
 def test_few_values_are_listed_in_order() -> None:
@@ -68,30 +97,38 @@ def test_few_values_are_listed_in_order() -> None:
         (list(range(10)), None),
         ([*[1] * 2000, 2, 3, 4, 5], None),  # many values, of which the first thousand rows have one
     ):
-        column = column_of(values)
-        assert column is not None
-        assert column.few_values(4) == listed
+        table = frame_of(pyarrow.table({"x": values}))
+        assert few_values(table["x"], 4) == listed
 
 
-def test_what_has_no_single_values_is_no_column() -> None:
-    assert column_of([[1], [2]]) is None
-    assert column_of([True, "yes"]) is None
-    assert column_of(pyarrow.array([0, 1], pyarrow.timestamp("s"))) is None
+def test_what_has_no_single_values_is_left_out() -> None:
+    rows = [{"x": 1, "lists": [1], "mixed": True}, {"x": 2, "lists": [2], "mixed": "yes"}]
+    table = frame_of_rows(rows)
+    assert list(table) == ["x", "lists", "mixed"]
+    assert list(single_columns(table)) == ["x"]
+    with pytest.raises(InputError, match="column lists holds list: it has no order"):
+        kind_of("lists", table["lists"])
+    moments = frame_of(pyarrow.table({"x": pyarrow.array([0, 1], pyarrow.timestamp("s"))}))
+    assert list(single_columns(moments)) == []
+
+
+def test_lists_stay_what_they_are() -> None:
+    lists = [[1, None], None, [], [[2.5, None], [math.inf]]]
+    for values in (lists[:3], lists[3:]):
+        table = frame_of(pyarrow.table({"x": values}))
+        assert [record["x"] for record in records(table)] == values
 
 
 def test_columns_of_a_table_are_read_in_any_form() -> None:
     chunks = pyarrow.chunked_array([["a", None], ["b"]])
     for array in (chunks, chunks.dictionary_encode(), chunks.cast(pyarrow.large_string())):
-        column = column_of(array)
-        assert column is not None
-        assert column.tolist() == ["a", None, "b"]
-    single = column_of(pyarrow.array([0.5, math.nan, None], pyarrow.float32()))
-    assert single is not None
-    assert single.tolist() == [0.5, None, None]
-    seeds = column_of(pyarrow.array([2**64 - 1, 3], pyarrow.uint64()))
-    assert seeds is not None
-    assert seeds.tolist() == [2**64 - 1, 3]
-    empty = column_of(pyarrow.chunked_array([], pyarrow.string()))
-    assert empty is not None
-    assert empty.tolist() == []
-    assert not empty.meets(read_condition("x=a")).any()
+        assert python_values(frame_of(pyarrow.table({"x": array}))["x"]) == ["a", None, "b"]
+    single = pyarrow.array([0.5, math.nan, None], pyarrow.float32())
+    assert python_values(frame_of(pyarrow.table({"x": single}))["x"]) == [0.5, None, None]
+    seeds = [2**64 - 1, 3, None]
+    for values in (seeds, seeds[:2]):
+        array = pyarrow.array(values, pyarrow.uint64())
+        assert python_values(frame_of(pyarrow.table({"x": array}))["x"]) == values
+    empty = frame_of(pyarrow.table({"x": pyarrow.chunked_array([], pyarrow.string())}))
+    assert python_values(empty["x"]) == []
+    assert not meets(empty["x"], read_condition("x=a")).any()

@@ -1,5 +1,6 @@
 from typing import Any
 
+import pandas
 import pytest
 from runs_made import TINY, about
 
@@ -8,9 +9,9 @@ from algophase.runs.overview import (
     describe_outcomes,
     describe_space,
     is_finished,
+    outcomes,
     setting_names,
     varying,
-    verdict_counts,
 )
 
 
@@ -61,17 +62,15 @@ def test_a_part_is_finished_if_the_shards_say_it_is_one(
 
 def test_an_unfinished_sweep_whose_width_varies_is_no_fair_sample() -> None:
     described: dict[str, Any] = {"space": TINY.to_dict(), "seed": 3}
-    assert describe_space(described, {"index": [0, 1]}) == [
-        "space tiny (made up), seed 3: 2 of the 12 runs"
-    ]
-    first, gap, fair = describe_space(described, {"index": [0, 1, 7]})
+    assert describe_space(described, [0, 1]) == ["space tiny (made up), seed 3: 2 of the 12 runs"]
+    first, gap, fair = describe_space(described, [0, 1, 7])
     assert first.endswith("3 of the 12 runs")
     assert gap == "unfinished: runs between index 0 and 7 are missing"
     assert "one shape after the other" in fair
     assert "as width varies, these runs are not a fair sample" in fair
     described["space"]["network"]["width"] = 8
     assert (
-        len(describe_space(described, {"index": [0, 1, 7]})) == 2
+        len(describe_space(described, [0, 1, 7])) == 2
     )  # only the rate varies: any runs are as good as others
 
 
@@ -82,13 +81,14 @@ def test_what_varies() -> None:
 
 
 def test_verdicts_and_shares() -> None:
-    table: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "verdict": ["Pizza", "Clock", "Pizza", None, None, "new verdict"],
         "diverged_at": [None, None, None, 7, None, None],
         "validation_accuracy": [1.0, 1.0, 0.5, None, 1.0, 1.0],
         "circularity": [0.999, 0.2, 0.999, None, None, 0.995],
     }
-    assert verdict_counts(table) == {
+    table = pandas.DataFrame(columns)
+    assert outcomes(table).value_counts().to_dict() == {
         "Pizza": 2,
         "Clock": 1,
         "diverged": 1,
@@ -103,13 +103,13 @@ def test_verdicts_and_shares() -> None:
 
 
 def test_outcomes_without_some_columns() -> None:
-    assert describe_outcomes({"width": [1]}) == []
-    assert describe_outcomes({"verdict": ["Pizza"]}) == ["Pizza 1 (100.0%)"]
-    assert describe_outcomes({"validation_accuracy": [1.0, 0.0]}) == [
+    assert describe_outcomes(pandas.DataFrame({"width": [1]})) == []
+    assert describe_outcomes(pandas.DataFrame({"verdict": ["Pizza"]})) == ["Pizza 1 (100.0%)"]
+    assert describe_outcomes(pandas.DataFrame({"validation_accuracy": [1.0, 0.0]})) == [
         "full validation accuracy 1 (50.0%), circularity undefined"
     ]
     undefined: dict[str, list[Any]] = {"validation_accuracy": [1.0], "circularity": [None]}
-    assert describe_outcomes(undefined) == [
+    assert describe_outcomes(pandas.DataFrame(undefined)) == [
         "full validation accuracy 1 (100.0%), circularity undefined"
     ]
 

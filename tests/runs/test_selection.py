@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from runs_made import row, sweep_of
 
 from algophase.core.errors import InputError
-from algophase.runs.selection import Condition, read_columns, read_condition, select
+from algophase.runs.columns import frame_of, records
+from algophase.runs.read import read_frame
+from algophase.runs.selection import Condition, read_condition, select
 from algophase.storage.runs_table import write_shard
 
-TABLE: dict[str, list[Any]] = {
+COLUMNS: dict[str, list[Any]] = {
     "index": [0, 1, 2, 3],
     "rate": [0.25, None, 1.0, 0.5],
     "width": [128, 9, 10, None],
@@ -22,6 +24,7 @@ TABLE: dict[str, list[Any]] = {
     "list": [[1], None, [2], [3]],
     "nothing": [None, None, None, None],
 }
+TABLE = frame_of(pyarrow.table(COLUMNS))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_what_is_no_condition_is_named(text: str) -> None:
     ids=str,
 )
 def test_conditions_compare_as_the_column_does(conditions: list[str], rows: list[int]) -> None:
-    assert select(TABLE, [read_condition(text) for text in conditions]) == rows
+    assert select(TABLE, [read_condition(text) for text in conditions]).tolist() == rows
 
 
 @pytest.mark.parametrize(
@@ -113,10 +116,10 @@ def test_what_cannot_be_compared_is_named(text: str, message: str) -> None:
 
 
 def test_sorting_puts_what_is_missing_last_both_ways() -> None:
-    assert select(TABLE, sort="rate") == [0, 3, 2, 1]
-    assert select(TABLE, sort="-rate") == [2, 3, 0, 1]
-    assert select(TABLE, sort="verdict") == [0, 3, 1, 2]
-    assert select(TABLE, [read_condition("width>0")], "-width") == [0, 2, 1]
+    assert select(TABLE, sort="rate").tolist() == [0, 3, 2, 1]
+    assert select(TABLE, sort="-rate").tolist() == [2, 3, 0, 1]
+    assert select(TABLE, sort="verdict").tolist() == [0, 3, 1, 2]
+    assert select(TABLE, [read_condition("width>0")], "-width").tolist() == [0, 2, 1]
     with pytest.raises(InputError, match="column list holds list"):
         select(TABLE, sort="list")
     with pytest.raises(InputError, match="there is no column 'bent'"):
@@ -136,21 +139,22 @@ def test_any_text_selects_rows_or_is_an_input_error(text: str) -> None:
 
 def test_columns_are_read_once_a_run_without_nan(tmp_path: Path) -> None:
     sweep_of(tmp_path, [row(3), row(1)], [row(1, added=5), row(0)])
-    assert read_columns(tmp_path, ["verdict", "added"]) == {
-        "index": [0, 1, 3],
-        "run_id": [row(index)["run_id"] for index in (0, 1, 3)],
-        "verdict": ["Pizza", "Clock", "Clock"],
-        "added": [None, 5, None],  # of copies, the first file's by name
-    }
+    table = read_frame(tmp_path, ["verdict", "added"])
+    assert list(table) == ["index", "run_id", "verdict", "added"]
+    assert [list(record.values()) for record in records(table)] == [
+        [0, row(0)["run_id"], "Pizza", None],
+        [1, row(1)["run_id"], "Clock", 5],  # of copies, the first file's by name
+        [3, row(3)["run_id"], "Clock", None],
+    ]
     with pytest.raises(InputError, match="no column 'verdicts'; did you mean verdict"):
-        read_columns(tmp_path, ["verdicts"])
+        read_frame(tmp_path, ["verdicts"])
     pyarrow.parquet.write_table(pyarrow.table({"x": [math.nan, 1.0]}), tmp_path / "bare.parquet")
-    assert read_columns(tmp_path / "bare.parquet") == {"x": [None, 1.0]}
+    assert records(read_frame(tmp_path / "bare.parquet")) == [{"x": None}, {"x": 1.0}]
 
 
 def test_moments_are_told_apart_by_their_epoch_wanted_or_not(tmp_path: Path) -> None:
     write_shard(tmp_path / "runs-a.parquet", [row(1, epoch=9), row(1, epoch=3)], {})
     write_shard(tmp_path / "runs-b.parquet", [row(1, epoch=3), row(0, epoch=3)], {})
-    found = read_columns(tmp_path, ["verdict"])
+    found = read_frame(tmp_path, ["verdict"])
     assert list(found) == ["index", "run_id", "epoch", "verdict"]
     assert list(zip(found["index"], found["epoch"], strict=True)) == [(0, 3), (1, 3), (1, 9)]

@@ -16,7 +16,7 @@ import torch
 from commands import call
 
 from algophase.core.errors import InputError
-from algophase.explore.table import read_run_table
+from algophase.explore.shown import open_sweep
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.formats.pickles import read_pickled
@@ -59,7 +59,7 @@ def test_a_column_of_another_type_is_named(tmp_path: Path, column: str, kind: st
             InputError, match=r"a\.parquet(: column \w+ holds .*; it must hold|.*Invalid UTF8)"
         ):
             read(path)
-    assert read_run_table(path).count == 0
+    assert len(open_sweep(path).runs) == 0
 
 
 @pytest.mark.parametrize("kind", STRANGE)

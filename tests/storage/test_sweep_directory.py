@@ -9,7 +9,7 @@ from runs_made import keep
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.explore.table import read_run_table
+from algophase.explore.shown import open_sweep
 from algophase.networks import Network, initialize
 from algophase.storage import load, save
 from algophase.storage.files import write_inside
@@ -348,8 +348,8 @@ def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
             match=rf"{name} .*: {why}",
         ):
             read()
-    table = read_run_table(directory.path)
-    assert table.count == 2
+    table = open_sweep(directory.path)
+    assert len(table.runs) == 2
     assert any(name in line for line in table.problems)
 
 

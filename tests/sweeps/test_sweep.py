@@ -20,8 +20,8 @@ from algophase.core.errors import InputError
 from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress, ignore
 from algophase.networks import Network, initialize
-from algophase.runs.overview import verdict_counts
-from algophase.runs.selection import read_columns
+from algophase.runs.overview import outcomes
+from algophase.runs.read import read_frame
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import Row, shard_paths
@@ -451,7 +451,7 @@ def test_a_network_that_cannot_be_analyzed_is_counted_as_such_now_and_later(
     monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
-    assert verdict_counts(read_columns(tmp_path)) == {"not analyzed": 3}
+    assert outcomes(read_frame(tmp_path)).tolist() == ["not analyzed"] * 3
 
 
 def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analyzed(

@@ -230,35 +230,39 @@ def _row(
 
 
 def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    from algophase.runs.columns import frame_of_rows
     from algophase.runs.csv_text import csv_text
     from algophase.storage.files import write_atomically
 
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _of_one_type([row.get(name) for row in rows]) for name in names}
-    as_csv = path.suffix == ".csv"
-    content = (
-        csv_text(columns, range(len(rows))).encode() if as_csv else _parquet(columns, len(rows))
-    )
+    rows = _of_one_type(rows)
+    frame = frame_of_rows(rows)
+    content = csv_text(frame).encode() if path.suffix == ".csv" else _parquet(rows)
     write_atomically(path, content)
-    echo(f"wrote {counted(len(rows), 'network')} with {len(columns)} columns to {path}", err=True)
+    size = f"{counted(len(rows), 'network')} with {len(frame.columns)} columns"
+    echo(f"wrote {size} to {path}", err=True)
 
 
-def _of_one_type(values: list[Any]) -> list[Any]:
+def _of_one_type(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Parquet wants one type per column, but `outputs` of a task is a word and of a wrapped
     module a number.
     """
-    are_text = [isinstance(value, str) for value in values if value is not None]
-    if all(are_text) or not any(are_text):
-        return values
-    return [None if value is None else str(value) for value in values]
+    kinds = dict[str, set[bool]]()  # by column, whether its values are text
+    for row in rows:
+        for name, value in row.items():
+            if value is not None:
+                kinds.setdefault(name, set()).add(isinstance(value, str))
+    mixed = [name for name, are_text in kinds.items() if len(are_text) > 1]
+    converted = []
+    for row in rows:
+        in_words = {name: str(row[name]) for name in mixed if row.get(name) is not None}
+        converted.append({**row, **in_words})
+    return converted
 
 
-def _parquet(columns: dict[str, list[Any]], count: int) -> bytes:
+def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     from datetime import UTC, datetime
 
-    import pyarrow
-
-    from algophase.storage.runs_table import encode_table
+    from algophase.storage.runs_table import encode_shard
     from algophase.sweeps.provenance import commit, version
 
     about = {
@@ -267,9 +271,9 @@ def _parquet(columns: dict[str, list[Any]], count: int) -> bytes:
         "commit": commit(),
         "device": "cpu",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "runs": count,
+        "runs": len(rows),
     }
-    return encode_table(pyarrow.table(columns), about)
+    return encode_shard(rows, about)
 
 
 def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:

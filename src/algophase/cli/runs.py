@@ -15,7 +15,7 @@ from algophase.core.wording import printable
 from algophase.pages.table import Table
 
 if TYPE_CHECKING:
-    from algophase.runs.selection import Columns
+    import pandas
 
 EXAMPLE = (
     'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza '
@@ -87,7 +87,8 @@ def runs(
     """
     from algophase.core.gallery import shipped_sweeps
     from algophase.runs.overview import NEEDED
-    from algophase.runs.selection import check_columns, read_columns, read_condition, select
+    from algophase.runs.read import read_frame
+    from algophase.runs.selection import check_columns, read_condition, select
     from algophase.storage.gallery import shipped
     from algophase.storage.runs_table import column_names
 
@@ -131,22 +132,24 @@ def runs(
     ]
     check_columns(asked, available)
     if csv is not None or as_json:
-        table = read_columns(path, None if chosen is None else asked)
+        table = read_frame(path, None if chosen is None else asked)
         matching = select(table, conditions, sort)[: limit or None]
-        _export({name: table[name] for name in chosen or table}, matching, csv, _rows(table))
+        exported = table[list(dict.fromkeys(chosen or table))].iloc[matching]
+        _export(exported, csv, _rows(table))
         return
-    listed = chosen or _handful(path, available)
-    table = read_columns(path, [*(name for name in NEEDED if name in available), *listed, *asked])
+    listed = list(dict.fromkeys(chosen or _handful(path, available)))
+    needed = [name for name in NEEDED if name in available]
+    table = read_frame(path, [*needed, *listed, *asked])
     matching = select(table, conditions, sort)
     for line in [*_header(path, table), ""]:
         echo(line)
     if conditions:
-        total = len(next(iter(table.values()), []))
         meant = " and ".join(map(str, conditions))
-        echo(f"{len(matching):,} of {total:,} {_rows(table)} meet {meant}")
-    rows = matching[: (SHOWN if limit is None else limit) or None]
-    if rows:
-        echo(_table({name: table[name] for name in listed}, rows).text())
+        echo(f"{len(matching):,} of {len(table):,} {_rows(table)} meet {meant}")
+    most = SHOWN if limit is None else limit
+    rows = matching[: most or None]
+    if len(rows):
+        echo(_table(table[listed].iloc[rows]).text())
     if len(rows) < len(matching):
         echo(
             f"and {len(matching) - len(rows):,} more (--limit 0 shows all, --columns others of "
@@ -177,19 +180,17 @@ def _shipped_tables() -> list[str]:
 
 def _handful(path: Path, available: Sequence[str]) -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
+    from algophase.runs.columns import varies
     from algophase.runs.overview import METRICS, setting_names, varying
-    from algophase.runs.selection import read_columns
+    from algophase.runs.read import read_frame
     from algophase.storage.sweep_directory import SweepDirectory
 
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
-        settings_table = read_columns(path, [name for name in setting_names() if name in available])
-        settings = [
-            name
-            for name in setting_names()
-            if name in settings_table and len(set(map(str, settings_table[name]))) > 1
-        ]
+        names = [name for name in setting_names() if name in available]
+        table = read_frame(path, names)
+        settings = [name for name in names if varies(table[name].astype(str))]
     verdict = "verdict" if "verdict" in available else "paper_label"
     return [
         name
@@ -198,35 +199,39 @@ def _handful(path: Path, available: Sequence[str]) -> list[str]:
     ] or list(available)[:8]
 
 
-def _rows(table: "Columns") -> str:
+def _rows(table: "pandas.DataFrame") -> str:
     """What a row is."""
     from algophase.storage.runs_table import are_moments
 
-    return "moments" if are_moments(table) else "runs"
+    return "moments" if are_moments(table.columns) else "runs"
 
 
-def _header(path: Path, table: "Columns") -> list[str]:
+def _header(path: Path, table: "pandas.DataFrame") -> list[str]:
     from algophase.runs.overview import describe_origin, describe_outcomes, describe_space
     from algophase.storage.sweep_directory import SweepDirectory, read_sittings
 
     lines = []
     sittings = read_sittings(path)
     if path.is_dir() and SweepDirectory(path).exists and "index" in table:
-        lines = describe_space(SweepDirectory(path).description(), table, sittings)
+        description = SweepDirectory(path).description()
+        lines = describe_space(description, table["index"].tolist(), sittings)
     if not lines:
-        of = f" of {len(set(table['run_id'])):,} runs" if _rows(table) == "moments" else ""
-        lines = [f"{len(next(iter(table.values()), [])):,} {_rows(table)}{of}"]
+        of = f" of {table['run_id'].nunique():,} runs" if _rows(table) == "moments" else ""
+        lines = [f"{len(table):,} {_rows(table)}{of}"]
     return [*lines, *describe_outcomes(table), *describe_origin(sittings)]
 
 
-def _table(columns: "Columns", rows: list[int]) -> Table:
-    """These rows of the columns, with numbers on the right."""
+def _table(frame: "pandas.DataFrame") -> Table:
+    """Rows as they are printed, with numbers on the right."""
+    from algophase.runs.columns import python_values
+
+    columns = [python_values(frame[name]) for name in frame]
     numbers = []
-    for column, values in enumerate(columns.values()):
-        if not any(isinstance(values[row], str | list) for row in rows):
+    for column, values in enumerate(columns):
+        if not any(isinstance(value, str | list) for value in values):
             numbers.append(column)
-    cells = [[_cell(values[row]) for values in columns.values()] for row in rows]
-    return Table(list(columns), cells, numbers)
+    cells = [[_cell(value) for value in row] for row in zip(*columns, strict=True)]
+    return Table(list(frame), cells, numbers)
 
 
 def _cell(value: Any) -> str:
@@ -241,17 +246,15 @@ def _cell(value: Any) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
-def _export(columns: "Columns", row_numbers: list[int], csv: str | None, what: str) -> None:
+def _export(frame: "pandas.DataFrame", csv: str | None, what: str) -> None:
     if csv is None:
-        rows = [
-            {name: values[row_number] for name, values in columns.items()}
-            for row_number in row_numbers
-        ]
-        echo(json.dumps(rows, indent=1, default=str))
+        from algophase.runs.columns import records
+
+        echo(json.dumps(records(frame), indent=1, default=str))
         return
     from algophase.runs.csv_text import csv_text
 
-    text = csv_text(columns, row_numbers)
+    text = csv_text(frame)
     if csv == "-":
         # Not by typer, which cuts color codes out of text: what follows one could be a formula
         # then.
@@ -260,4 +263,4 @@ def _export(columns: "Columns", row_numbers: list[int], csv: str | None, what: s
     from algophase.storage.files import write_atomically
 
     write_atomically(Path(csv), text.encode())
-    echo(f"wrote {len(row_numbers):,} {what} with {len(columns)} columns to {csv}")
+    echo(f"wrote {len(frame):,} {what} with {len(frame.columns)} columns to {csv}")

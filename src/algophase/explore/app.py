@@ -75,7 +75,7 @@ def make_app(
     from algophase.explore.layout import make_layout
     from algophase.explore.networks import Networks
     from algophase.explore.own import OwnNetworks, are_networks
-    from algophase.explore.table import read_run_table
+    from algophase.explore.shown import axes, open_sweep
     from algophase.storage.gallery import shipped
     from algophase.storage.kept_analyses import KeptAnalyses
 
@@ -85,11 +85,11 @@ def make_app(
         kept = KeptAnalyses(None if cache is None else cache / "analyses")
         networks = OwnNetworks(directory, kept, watcher)
     else:
-        networks = Networks(read_run_table(directory), directory, cache)
-    table, growing = networks.table, networks.arrivals is not None
+        networks = Networks(open_sweep(directory), directory, cache)
+    runs, growing = networks.opened.runs, networks.arrivals is not None
     app = Dash(
         __name__,
-        title=f"algophase explore: {html.escape(table.name)}",
+        title=f"algophase explore: {html.escape(runs.name)}",
         update_title="",
         serve_locally=True,
         compress=False,
@@ -102,11 +102,11 @@ def make_app(
     app.index_string = app.index_string.replace("{%metas%}", head).replace("{%favicon%}", NO_ICON)
 
     def layout() -> object:
-        return make_layout(networks.table, behind_a_map=at != "/", growing=growing)
+        return make_layout(networks.opened, behind_a_map=at != "/", growing=growing)
 
     # Made for each that opens the page, with the networks that have come by then.
     app.layout = layout
-    if growing or (table.count and table.axes):
+    if growing or (len(runs) and axes(runs)):
         explorer = Explorer(networks)
         # What is slow the first time is done before anyone waits for it.
         explorer.show_map(View(), None)
@@ -123,7 +123,7 @@ def serve_csv(server: "Flask", explorer: "Explorer") -> None:
 
     def download() -> Response:
         view = decode(request.query_string.decode("utf-8", "replace"))
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", explorer.table.name).strip(".-") or "runs"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", explorer.runs.name).strip(".-") or "runs"
         headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
         return Response(explorer.csv(view), mimetype="text/csv", headers=headers)
 

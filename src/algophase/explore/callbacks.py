@@ -24,6 +24,7 @@ from algophase.explore.events import go, on, on_any_click, on_click, outputs, pa
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import about_lines, column_options
 from algophase.explore.network_callbacks import register_network
+from algophase.explore.shown import axes, colors, filterable
 from algophase.explore.view import PARTS, SIDES, View, encode
 
 
@@ -74,10 +75,10 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         y_ticked: list[str] | None,
     ) -> None:
         scales = _scale(x_ticked), _scale(y_ticked)
-        after = changes.choose_axes(view, explorer.table, x, y, color, *scales)
+        after = changes.choose_axes(view, explorer.runs, x, y, color, *scales)
         if after != view:
             # Another column brings its own scale, which no one has ticked.
-            resolved = explorer.table.resolve(after)
+            resolved = explorer.shown(after).view
             set_props("x-scale", {"value": _ticked(resolved.x_scale)})
             set_props("y-scale", {"value": _ticked(resolved.y_scale)})
         go(view, after)
@@ -99,7 +100,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
     def show_axes(view: View, _part: str, _arrived: int, echo: str | None) -> dict[str, Any]:
         if echo == encode(view) and ctx.triggered_id != "arrived":
             raise PreventUpdate
-        resolved = explorer.table.resolve(view)
+        resolved = explorer.shown(view).view
         return {
             "x": resolved.x,
             "y": resolved.y,
@@ -123,7 +124,7 @@ def _register_filters(app: Dash, explorer: Explorer) -> None:
         view: View, _clicks: int, _enters: int, column: str, operator: str, value: str
     ) -> dict[str, Any]:
         try:
-            after = changes.add_filter(view, explorer.table, column, operator, value)
+            after = changes.add_filter(view, explorer.runs, column, operator, value)
         except InputError as error:
             return {"problem": str(error), "value": no_update}
         go(view, after)
@@ -148,7 +149,7 @@ def _register_filters(app: Dash, explorer: Explorer) -> None:
             set_props("filter-value", {"value": value})
 
     def remove_filter(view: View, number: object) -> View:
-        return changes.remove_filter(view, explorer.table, number)
+        return changes.remove_filter(view, explorer.runs, number)
 
     on_any_click(app, "remove-filter", "number", remove_filter)
 
@@ -172,7 +173,7 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     def click(view: View, click: Any) -> None:
         if click is not None:
             set_props("map", {"clickData": None})  # so that the same point can be clicked again
-            go(view, changes.click(view, explorer.table, click))
+            go(view, changes.click(view, explorer.runs, click))
 
     app.clientside_callback(
         ClientsideFunction("explore", "region"),
@@ -213,7 +214,7 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
 
 def _register_runs(app: Dash, explorer: Explorer) -> None:
     def open_run(view: View, run_id: object) -> View:
-        return changes.open_run(view, explorer.table, run_id)
+        return changes.open_run(view, explorer.runs, run_id)
 
     on_any_click(app, "open-run", "run", open_run)
 
@@ -313,7 +314,7 @@ def _register_arrivals(app: Dash, explorer: Explorer) -> None:
         prevent_initial_call=True,
     )
     def arrive(_ticks: int, arrived: int | None) -> dict[str, Any]:
-        panel, table = explorer.show_arrivals(), explorer.table
+        panel, runs = explorer.show_arrivals(), explorer.runs
         filled: dict[str, Any] = {
             "text": panel.text,
             "done": str(panel.done),
@@ -326,8 +327,8 @@ def _register_arrivals(app: Dash, explorer: Explorer) -> None:
             return filled | dict.fromkeys(unchanged, no_update)
         filled["arrived"] = panel.arrived
         filled["about"] = about_lines(panel.about, panel.problems)
-        filled["x"] = column_options(table.axes)
-        filled["y"] = column_options(table.axes)
-        filled["color"] = column_options(table.colors)
-        filled["filters"] = column_options(table.filterable)
+        filled["x"] = column_options(axes(runs))
+        filled["y"] = column_options(axes(runs))
+        filled["color"] = column_options(colors(runs))
+        filled["filters"] = column_options(filterable(runs))
         return filled

@@ -11,7 +11,7 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.explore.networks import frequencies
 from algophase.explore.panels import instances_on, leading
-from algophase.explore.table import RunTable
+from algophase.explore.shown import resolve
 from algophase.explore.view import (
     MOST_FILTERS,
     REST,
@@ -22,12 +22,13 @@ from algophase.explore.view import (
     condition_text,
     region_of,
 )
+from algophase.runs.runs import Runs
 from algophase.runs.selection import OPERATORS, Condition
 
 
 def choose_axes(
     view: View,
-    table: RunTable,
+    runs: Runs,
     x: object,
     y: object,
     color: object,
@@ -35,7 +36,7 @@ def choose_axes(
     y_scale: object = None,
 ) -> View:
     """Columns and scales as the controls have them; None for a scale that is left alone."""
-    drawn = table.resolve(view)
+    drawn = resolve(runs, view)
     controls = {"x": x, "y": y, "color": color, "x_scale": x_scale, "y_scale": y_scale}
     chosen = dict[str, Any]()
     for name, value in controls.items():
@@ -52,9 +53,7 @@ def choose_axes(
     return replace(view, **chosen)
 
 
-def add_filter(
-    view: View, table: RunTable, column: object, operator: object, value: object
-) -> View:
+def add_filter(view: View, runs: Runs, column: object, operator: object, value: object) -> View:
     """Raises an InputError for a condition that this table cannot be filtered by."""
     if not isinstance(column, str) or not column:
         raise InputError("choose a column and how to compare it")
@@ -64,7 +63,7 @@ def add_filter(
     if not text:
         raise InputError(f"give a value to compare {column} with, or null for runs that have none")
     condition = checked_condition(condition_text(Condition(column, operator, text)))
-    problems = table.resolve(View(filters=(condition,))).problems
+    problems = resolve(runs, View(filters=(condition,))).problems
     if problems:
         raise InputError(problems[0].removesuffix("; this filter is left out"))
     if len(view.filters) >= MOST_FILTERS:
@@ -73,9 +72,9 @@ def add_filter(
     return replace(view, filters=tuple(filters))
 
 
-def remove_filter(view: View, table: RunTable, number: object) -> View:
+def remove_filter(view: View, runs: Runs, number: object) -> View:
     """number: which of the filters in force, from 0."""
-    in_force = table.resolve(view).filters
+    in_force = resolve(runs, view).filters
     if not isinstance(number, int) or not 0 <= number < len(in_force):
         return view
     filters = [condition for condition in view.filters if condition != in_force[number]]
@@ -87,19 +86,19 @@ def select_region(view: View, selected: object) -> View:
     return replace(view, region=region_of(selected))
 
 
-def click(view: View, table: RunTable, click: object) -> View:
+def click(view: View, runs: Runs, click: object) -> View:
     """A click on the map: the point carries its run's id."""
     try:
         run_id = click["points"][0]["customdata"]  # type: ignore[index]
     except (TypeError, KeyError, IndexError):
         return view
-    return open_run(view, table, run_id)
+    return open_run(view, runs, run_id)
 
 
-def open_run(view: View, table: RunTable, run_id: object) -> View:
+def open_run(view: View, runs: Runs, run_id: object) -> View:
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
         return view
-    if run_id not in table.rows_by_id or run_id == view.run:
+    if run_id not in runs.rows_by_id or run_id == view.run:
         return view
     return view.with_network("run", run_id)
 

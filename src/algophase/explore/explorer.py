@@ -34,9 +34,11 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.table import VERDICT, Rows, RunTable
+from algophase.explore.shown import VERDICT, Opened, Shown
 from algophase.explore.view import REST, SIDES, Side, View, encode
+from algophase.runs.columns import few_values
 from algophase.runs.csv_text import csv_pieces
+from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -151,113 +153,110 @@ class Explorer:
         self.networks = networks
 
     @property
-    def table(self) -> RunTable:
-        """The runs that there are now: networks of a directory come one after the other."""
-        return self.networks.table
+    def opened(self) -> Opened:
+        """What there is now: networks of a directory come one after the other."""
+        return self.networks.opened
+
+    @property
+    def runs(self) -> Runs:
+        return self.opened.runs
+
+    def shown(self, view: View) -> Shown:
+        """The runs that a view shows."""
+        return Shown(self.runs, view)
 
     def specimen(self, view: View, side: Side) -> Specimen | None:
         """A side's network, None where it is not at hand."""
         run = view.run_on(side)
-        if run not in self.table.rows_by_id:
+        if run not in self.runs.rows_by_id:
             return None
         return self.networks.look(run).specimen
 
     def show_map(self, view: View, key: str | None) -> Map:
         """key: of the map that the page has."""
-        table = self.table
-        resolved = table.resolve(view)
-        key_now = f"{table.count} {map_key(resolved)}"
-        figure = None if key_now == key else self._map(table, resolved)
-        marks = {"annotations": names(table, resolved), "selections": selections(resolved)}
+        shown = self.shown(view)
+        runs, resolved = shown.runs, shown.view
+        key_now = f"{len(runs)} {map_key(resolved)}"
+        figure = None if key_now == key else self._map(runs, resolved)
+        marks = {"annotations": names(runs, resolved), "selections": selections(resolved)}
         return Map(figure, key_now, marks)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019  (an explorer lives as long as the page)
-    def _map(self, table: RunTable, view: View) -> "Figure":
+    def _map(self, runs: Runs, view: View) -> "Figure":
         """The map that was drawn before the page was opened is the one that it asks for first."""
-        return dressed(draw_map(table, view))
+        return dressed(draw_map(Shown(runs, view)))
 
     def show_arrivals(self) -> ArrivalsPanel:
         """How far the analyses are, and what the page's controls offer for the networks that
         have come.
         """
-        arrivals, table = self.networks.arrivals, self.table
+        arrivals, opened = self.networks.arrivals, self.opened
         text = ""
-        done = total = table.count
+        done = total = len(opened.runs)
         if arrivals is not None:
             done, total = arrivals.done, arrivals.total
             text = f"{done:,} of {counted(total, 'network')} done; {arrivals.status}."
         return ArrivalsPanel(
-            arrived=table.count + len(table.problems),
+            arrived=len(opened.runs) + len(opened.problems),
             under_way=arrivals is not None,
             text=text,
             done=done,
             total=total,
-            about=table.about,
-            problems=table.problems,
+            about=opened.about,
+            problems=opened.problems,
         )
 
     def show_filters(self, view: View) -> Filters:
-        table = self.table
-        resolved = table.resolve(view)
-        matching = len(table.where(resolved.filters))
-        drawn = len(table.drawn(resolved))
-        status = f"{drawn:,} of {counted(table.count, table.noun)} on the map"
-        if drawn < matching:
-            missing = matching - drawn
+        shown = self.shown(view)
+        runs, resolved = shown.runs, shown.view
+        drawn = len(shown.drawn)
+        status = f"{drawn:,} of {counted(len(runs), runs.noun)} on the map"
+        missing = len(shown.matching) - drawn
+        if missing:
             status += f"; {missing:,} more have no value to draw here (other axes may show them)"
         if resolved.region:
-            status += f"; {len(table.brushed(resolved)):,} in the region"
+            status += f"; {len(shown.brushed):,} in the region"
         return Filters(filter_chips(resolved), status, list(resolved.problems))
 
     def runs_key(self, view: View) -> str:
         """What the table of runs depends on: not the networks shown."""
-        resolved = self.table.resolve(view)
-        return f"{self.table.count} {resolved.without_networks()!r}"
+        shown = self.shown(view)
+        return f"{len(shown.runs)} {shown.view.without_networks()!r}"
 
     def show_runs(self, view: View, page: object, step: int = 0) -> ListedRuns:
         """step: from that page, which is the first where it is no number."""
-        table = self.table
-        resolved = table.resolve(view)
-        rows = table.brushed(resolved)
+        shown = self.shown(view)
         page_now = (page if isinstance(page, int) else 0) + step
-        listed, page_now, pages = runs_page(table, resolved, rows, page_now)
-        count = counted(len(self._chosen(resolved)), table.noun)
+        listed, page_now, pages = runs_page(shown, page_now)
+        count = counted(len(shown.chosen), shown.runs.noun)
         return ListedRuns(
-            statistics=region_statistics(table, resolved, rows),
+            statistics=region_statistics(shown),
             table=listed,
             page=page_now,
             first=page_now == 0,
             last=page_now == pages - 1,
-            no_region=not resolved.region,
+            no_region=not shown.view.region,
             download=f"runs.csv{encode(view.without_networks())}",
             download_text=f"Download {count} as CSV",
         )
 
-    def _chosen(self, resolved: View) -> Rows:
-        """The runs of the region, or where there is none all that meet the filters, drawn or
-        not.
-        """
-        if resolved.region:
-            return self.table.brushed(resolved)
-        return self.table.where(resolved.filters)
-
     def csv(self, view: View) -> Iterator[str]:
         """The chosen runs as CSV in pieces: every column with one value per run."""
-        rows = self._chosen(self.table.resolve(view))
-        return csv_pieces(self.table.columns, rows.tolist())
+        shown = self.shown(view)
+        return csv_pieces(shown.runs.frame.iloc[shown.chosen])
 
     def offered_values(self, column_name: object) -> list[str]:
         """The values that a filter by this column can choose from; none where there are many."""
-        if not isinstance(column_name, str) or column_name not in self.table.columns:
+        if not isinstance(column_name, str) or column_name not in self.runs:
             return []
-        column = self.table.columns[column_name]
+        column = self.runs[column_name]
         texts = []
-        for value in column.few_values(MOST_LISTED) or []:
+        for value in few_values(column, MOST_LISTED) or []:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if len(text) > LONGEST_CELL or not text.strip():
                 return []
             texts.append(text)
-        if texts and column.missing.any():
+        if texts and column.isna().any():
             texts.append("null")
         return texts
 
@@ -265,13 +264,14 @@ class Explorer:
         run, off = view.run_on(side), view.off_on(side)
         if not run:
             return NetworkPanel()
-        row_index = self.table.rows_by_id.get(run)
+        runs = self.runs
+        row_index = runs.rows_by_id.get(run)
         which = "" if side == "run" else "Pinned: "
         if row_index is None:
-            missing = f"There is no run {run} in {self.table.name}."
+            missing = f"There is no run {run} in {runs.name}."
             return NetworkPanel(hidden=False, title=f"{which}{run}", settings=missing)
         look = self.networks.look(run)
-        name = f"{which}{self.table.run_name(row_index)[:80]}"
+        name = f"{which}{runs.run_names([row_index])[0][:80]}"
         if look.specimen is None:
             return self._without_weights(name, row_index, look)
         specimen = look.specimen
@@ -279,7 +279,7 @@ class Explorer:
         return NetworkPanel(
             hidden=False,
             title=f"{name}: {specimen.analysis.headline}",
-            settings=settings_line(self.table, row_index),
+            settings=settings_line(runs, row_index),
             verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),
             job_text=_sentences(specimen.notes),
@@ -294,16 +294,17 @@ class Explorer:
         )
 
     def _without_weights(self, name: str, row_index: int, look: Look) -> NetworkPanel:
-        verdict = self.table.columns[VERDICT][row_index]
+        runs = self.runs
+        verdict = runs.value(VERDICT, row_index)
         try:
-            row = self.table.row(row_index)
+            row = self.opened.row(row_index)
         except InputError:  # which `look` has among its problems
-            row = self.table.single_values(row_index)
+            row = runs.row(row_index)
         job = look.job
         return NetworkPanel(
             hidden=False,
             title=f"{name}: {verdict[:80]}",
-            settings=settings_line(self.table, row_index),
+            settings=settings_line(runs, row_index),
             verdict=row_box(row, verdict),
             metrics=metrics_table(row),
             job_text=_why_no_weights(row, look) if job is None else job.status,

@@ -8,9 +8,10 @@ from dash import dcc, html
 from algophase.analysis.catalogue import label
 from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
-from algophase.explore.table import RunTable
+from algophase.explore.shown import Opened, axes, colors, filterable
 from algophase.explore.view import LONGEST, PARTS, Side
 from algophase.reports.interactive import SQUARE
+from algophase.runs.runs import Runs
 from algophase.runs.selection import OPERATORS
 
 POLL_MILLISECONDS = 700
@@ -21,14 +22,15 @@ HELP = (
 )
 
 
-def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = False) -> Any:
+def make_layout(opened: Opened, behind_a_map: bool = False, *, growing: bool = False) -> Any:
     """growing: networks are still being analyzed, and the page shows them as they come."""
-    head = _head(table, behind_a_map, growing)
-    if not growing and (not table.count or not table.axes):
+    runs = opened.runs
+    head = _head(opened, behind_a_map, growing)
+    if not growing and (not len(runs) or not axes(runs)):
         nothing = html.P("There are no runs to draw.")
         return html.Div([head, html.Main(nothing, id="main")])
     problems = html.Div(id="problems", role="alert")
-    sections = [_map(table), _network("run"), _network("pin"), _runs(table)]
+    sections = [_map(runs), _network("run"), _network("pin"), _runs(runs)]
     workspace = html.Div(sections, id="workspace", className="workspace")
     return html.Div(
         [
@@ -41,9 +43,9 @@ def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = 
     )
 
 
-def _head(table: RunTable, behind_a_map: bool, growing: bool) -> Any:
-    title = html.H1(f"algophase: {table.name}")
-    about = html.Div(about_lines(table.about, table.problems), id="about")
+def _head(opened: Opened, behind_a_map: bool, growing: bool) -> Any:
+    title = html.H1(f"algophase: {opened.runs.name}")
+    about = html.Div(about_lines(opened.about, opened.problems), id="about")
     parts = [title, about, _arrivals(growing)]
     if behind_a_map:
         parts.insert(0, html.P(html.A("All populations", href="/")))
@@ -115,12 +117,12 @@ def _actions(*controls: Any) -> Any:
     return html.Div(list(controls), className="actions")
 
 
-def _map(table: RunTable) -> Any:
-    axes = html.Div(
+def _map(runs: Runs) -> Any:
+    controls = html.Div(
         [
-            _axis("x", "Across", table.axes),
-            _axis("y", "Up", table.axes),
-            _choice("color", "Color", table.colors),
+            _axis("x", "Across", axes(runs)),
+            _axis("y", "Up", axes(runs)),
+            _choice("color", "Color", colors(runs)),
         ],
         className="controls",
     )
@@ -129,9 +131,9 @@ def _map(table: RunTable) -> Any:
     graph_name = "Map of the runs; the table of runs below lists the same ones for the keyboard"
     return html.Section(
         [
-            html.H2(f"Map of the {table.noun}s", id="map-title"),
-            axes,
-            _new_filter(table),
+            html.H2(f"Map of the {runs.noun}s", id="map-title"),
+            controls,
+            _new_filter(runs),
             html.P(id="filter-problem", role="alert", className="problem"),
             html.Div(
                 id="filters", className="chips", role="group", **aria(label="Filters in force")
@@ -144,7 +146,7 @@ def _map(table: RunTable) -> Any:
     )
 
 
-def _new_filter(table: RunTable) -> Any:
+def _new_filter(runs: Runs) -> Any:
     """The controls that make a filter: column, operator, and a value, written or chosen."""
     operator = dcc.Dropdown(
         id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False
@@ -160,7 +162,7 @@ def _new_filter(table: RunTable) -> Any:
     choice = _labeled("or one of its values", values)
     return html.Div(
         [
-            _choice("filter-column", "Show only runs with", table.filterable),
+            _choice("filter-column", "Show only runs with", filterable(runs)),
             _labeled("which is", operator),
             _labeled("value", value),
             html.Div(choice, id="filter-values", hidden=True),
@@ -170,16 +172,16 @@ def _new_filter(table: RunTable) -> Any:
     )
 
 
-def _runs(table: RunTable) -> Any:
+def _runs(runs: Runs) -> Any:
     """The table of the runs on the map or in its region, and their statistics."""
     clear = html.Button("Clear the region", id="clear-region", hidden=True)
-    link = f"Download {table.noun}s as CSV"
+    link = f"Download {runs.noun}s as CSV"
     download = html.A(link, id="download", href="runs.csv", download="")
     earlier = html.Button("Earlier runs", id="earlier")
     later = html.Button("Later runs", id="later")
     return html.Section(
         [
-            html.H2(f"{table.noun.capitalize()}s", id="runs-title"),
+            html.H2(f"{runs.noun.capitalize()}s", id="runs-title"),
             _actions(clear, download),
             html.Div(id="statistics", className="side-by-side"),
             html.Div(id="runs"),

@@ -2,15 +2,17 @@
 by any column.
 """
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from numpy.typing import NDArray
 
 from algophase.analysis.catalogue import catalogue, label
 from algophase.core.palette import COLORS
-from algophase.explore.table import PAPER_LABEL, VERDICT, Rows, RunTable
-from algophase.explore.view import SIDES, View
+from algophase.explore.shown import PAPER_LABEL, VERDICT, Shown, axes
+from algophase.explore.view import RUN_ID, SIDES, View
 from algophase.reports.phase_diagrams import PAPER_LINE
 from algophase.reports.plotly_style import (
     GRAY,
@@ -20,6 +22,8 @@ from algophase.reports.plotly_style import (
     look,
     new_figure,
 )
+from algophase.runs.runs import Runs
+from algophase.runs.selection import Rows
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
@@ -57,15 +61,15 @@ def map_key(view: View) -> str:
     return repr((view.filters, view.x, view.x_scale, view.y, view.y_scale, view.color))
 
 
-def draw_map(table: RunTable, view: View) -> "Figure":
-    """The map of a resolved view. Each point carries its run's id as `customdata`."""
+def draw_map(shown: Shown) -> "Figure":
+    """The map of a view. Each point carries its run's id as `customdata`."""
+    runs, view, drawn = shown.runs, shown.view, shown.drawn
     figure = new_figure(x=inert_text(label(view.x)), y=inert_text(label(view.y)), height=HEIGHT)
-    drawn = table.drawn(view)
-    by_number = view.color in table.axes
-    groups = table.by_text(VERDICT if by_number else view.color, drawn)
+    by_number = view.color in axes(runs)
+    groups = runs.by_text(VERDICT if by_number else view.color, drawn)
     # The largest group is drawn first, so that it hides no other.
     for name, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
-        figure.add_trace(_points(table, view, name, rows, drawn))
+        figure.add_trace(_points(runs, view, name, rows, drawn))
     for axis, scale in (("xaxis", view.x_scale), ("yaxis", view.y_scale)):
         if scale == "log":
             figure.update_layout({axis: {"type": "log", "exponentformat": "power"}})
@@ -84,7 +88,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         uirevision=map_key(view),
         selectionrevision=map_key(view),
         selections=selections(view),
-        annotations=names(table, view),
+        annotations=names(runs, view),
         legend=legend_below,  # out of the way of the tools
         margin={"t": 34},
         yaxis={"automargin": True},  # its title stays clear of long numbers
@@ -94,30 +98,31 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     return figure
 
 
-def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> Any:
+def _points(runs: Runs, view: View, name: str, rows: Rows, drawn: Rows) -> Any:
     """The points of one verdict or one text. drawn: all points of the map."""
-    by_number = view.color in table.axes
-    marker = _marker(table, view.color, name, len(drawn))
-    hover = [f"{table.noun} %{{customdata}}: {inert_text(name)}"]
+    by_number = view.color in axes(runs)
+    marker = _marker(runs, view.color, name, len(drawn))
+    hover = [f"{runs.noun} %{{customdata}}: {inert_text(name)}"]
     texts = dict[str, Any]()
-    if table.inert_names is not None:
-        hover = [f"{table.noun} %{{text}}: {inert_text(name)}"]
-        texts["text"] = table.inert_names[rows]
+    if runs.named_by != "run_id":
+        hover = [f"{runs.noun} %{{text}}: {inert_text(name)}"]
+        inert_names = list(map(inert_text, runs.run_names(rows)))
+        texts["text"] = numpy.array(inert_names, dtype=object)
     hover.append(f"{inert_text(label(view.x))} %{{x:.4g}}")
     hover.append(f"{inert_text(label(view.y))} %{{y:.4g}}")
     if by_number:
-        values = table.numbers(view.color)
+        values = runs.finite(view.color)
         marker["color"] = _stepped(values[rows], values[drawn])
         marker["coloraxis"] = "coloraxis"
         exact = [f"{value:.4g}" for value in values[rows].tolist()]
         texts["hovertext"] = numpy.array(exact, dtype=object)
         hover.append(f"{inert_text(label(view.color))} %{{hovertext}}")
     return graph_objects().Scattergl(
-        x=table.numbers(view.x)[rows].astype(numpy.float32),
-        y=table.numbers(view.y)[rows].astype(numpy.float32),
+        x=runs.finite(view.x)[rows].astype(numpy.float32),
+        y=runs.finite(view.y)[rows].astype(numpy.float32),
         # An array of objects: plotly checks a list item by item, and Dash finds no point in packed
         # numbers.
-        customdata=table.inert_ids[rows],
+        customdata=inert_ids(runs)[rows],
         mode="markers",
         name=_entry(name, len(rows)),
         showlegend=not by_number,
@@ -128,14 +133,22 @@ def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> 
     )
 
 
-def _marker(table: RunTable, column: str, name: str, total: int) -> dict[str, Any]:
+@functools.lru_cache(maxsize=2)
+def inert_ids(runs: Runs) -> NDArray[numpy.object_]:
+    """The ids of all runs as texts that a picture may show."""
+    ids = runs.run_ids(range(len(runs)))
+    inert = [run_id if RUN_ID.fullmatch(run_id) else inert_text(run_id) for run_id in ids]
+    return numpy.array(inert, dtype=object)
+
+
+def _marker(runs: Runs, column: str, name: str, total: int) -> dict[str, Any]:
     """How the points of one verdict or one text look. column: what colors the map."""
     marker: dict[str, Any] = {"size": _size(total), "opacity": 0.75}
     by_verdict = column in (VERDICT, PAPER_LABEL)
-    if by_verdict or column in table.axes:
+    if by_verdict or column in axes(runs):
         marker["color"], marker["symbol"] = look(name)
     else:
-        order = sorted({*table.columns[column].texts, "none"}).index(name)
+        order = sorted({*runs.codes(column)[1], "none"}).index(name)
         marker["color"] = COLORS[order % 6]
         marker["symbol"] = SYMBOLS[order % len(SYMBOLS)]
     if by_verdict and name == "non-circular":
@@ -176,15 +189,15 @@ def _shape(name: str, count: int) -> Any:
     )
 
 
-def names(table: RunTable, view: View) -> list[dict[str, Any]]:
+def names(runs: Runs, view: View) -> list[dict[str, Any]]:
     """A name at each of the runs shown, with an arrow to its point."""
     annotations = list[dict[str, Any]]()
     for side in SIDES:
-        row = table.rows_by_id.get(view.run_on(side))
+        row = runs.rows_by_id.get(view.run_on(side))
         if row is None or not view.x or not view.y:
             continue
-        x = on_axis(table.numbers(view.x)[row].item(), view.x_scale)
-        y = on_axis(table.numbers(view.y)[row].item(), view.y_scale)
+        x = on_axis(runs.finite(view.x)[row].item(), view.x_scale)
+        y = on_axis(runs.finite(view.y)[row].item(), view.y_scale)
         if math.isfinite(x) and math.isfinite(y):
             text, ay = ("shown", -36) if side == "run" else ("pinned", 36)
             annotations.append({"x": x, "y": y, "text": text, "ax": -44, "ay": ay, **NAME})

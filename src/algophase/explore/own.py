@@ -16,9 +16,11 @@ from algophase.core.progress import Progress
 from algophase.core.wording import counted
 from algophase.explore.jobs import Job
 from algophase.explore.networks import Arrivals, Look, Networks
-from algophase.explore.table import RunTable
+from algophase.explore.shown import Opened, with_outcomes
 from algophase.record.columns import flat_columns
+from algophase.runs.columns import frame_of_rows, single_columns
 from algophase.runs.overview import describe_outcomes
+from algophase.runs.runs import Runs
 from algophase.runs.standing import is_sweep, settings_of
 from algophase.storage.analyses import Analyzed, Unusable, analyze_files, network_files
 from algophase.storage.kept_analyses import KeptAnalyses
@@ -51,7 +53,6 @@ class OwnNetworks(Networks):
     """
 
     def __init__(self, path: Path, kept: KeptAnalyses, watcher: Watcher | None = None) -> None:
-        super().__init__(RunTable({}, path.resolve().name), path, path)
         self.path, self.analyses, self.watcher = path, kept, watcher
         self.files, _ = network_files([path])
         self.specimens: dict[str, Specimen] = {}
@@ -62,7 +63,8 @@ class OwnNetworks(Networks):
         self._ended, self._stop = threading.Event(), threading.Event()
         self._changing = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._table_of = -1  # how many rows and problems the table shows
+        self._opened_of = 0  # how many rows and problems `_opened` has
+        super().__init__(self._open(), path, path)
 
     def begin(self) -> None:
         if self._thread is None:
@@ -88,25 +90,26 @@ class OwnNetworks(Networks):
         return Arrivals(done, len(self.files), status)
 
     @property
-    def table(self) -> RunTable:
+    def opened(self) -> Opened:
         """The networks that have come so far."""
         with self._changing:
             done = len(self._rows) + len(self._problems)
-            if self._table_of != done:
-                self._table = self._make_table()
-                self._table_of = done
-            return self._table
+            if self._opened_of != done:
+                self._opened = self._open()
+                self._opened_of = done
+            return self._opened
 
-    def _make_table(self) -> RunTable:
-        names = dict.fromkeys(name for row in self._rows for name in row)
-        columns = {name: [row.get(name) for row in self._rows] for name in names}
+    def _open(self) -> Opened:
+        frame = frame_of_rows(self._rows)
         about = [f"{counted(len(self._rows), 'network')} of {self.path}"]
         if self._rows:
-            about += describe_outcomes(columns)
+            about += describe_outcomes(frame)
         problems = list(self._problems)
         if len(problems) == len(self.files):
             problems.append(f"{self.path} holds no network that can be read")
-        return RunTable(columns, self.path.resolve().name, problems, about, named_by=NAME)
+        name = self.path.resolve().name
+        runs = Runs(name, single_columns(frame), len(frame), named_by=NAME)
+        return Opened(with_outcomes(runs), about, problems, self._rows.__getitem__)
 
     def _analyze_all(self) -> None:
         try:

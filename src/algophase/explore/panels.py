@@ -13,7 +13,7 @@ from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off
-from algophase.explore.table import KEPT, VERDICT, Rows, RunTable
+from algophase.explore.shown import KEPT, VERDICT, Shown, filterable, medians, verdict_shares
 from algophase.explore.view import REST, RUN_ID, View
 from algophase.pages.network_text import program_lines
 from algophase.reports.figures import drawn_circles
@@ -27,7 +27,10 @@ from algophase.reports.network_section import (
 )
 from algophase.reports.plotly_style import Panel
 from algophase.reports.program_panels import program_panels
+from algophase.runs.columns import python_values
+from algophase.runs.overview import setting_names
 from algophase.runs.rows import analysis_of_row
+from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -89,58 +92,62 @@ def _where(view: View) -> str:
     return "in the region" if view.region else "on the map"
 
 
-def region_statistics(runs: RunTable, view: View, rows: Rows) -> list[Any]:
+def region_statistics(shown: Shown) -> list[Any]:
     """Counts by verdict with their shares and intervals, and medians."""
+    runs, view, rows = shown.runs, shown.view, shown.brushed
     nouns = f"{runs.noun}s"
     if not len(rows):
         return [html.P(f"No {nouns} {_where(view)}.")]
     those = f"{counted(len(rows), runs.noun)} {_where(view)}"
     counts = []
-    for name, share in runs.counts(rows):
+    for name, share in verdict_shares(runs, rows):
         low, high = share.interval
         interval = f"{low:.1%} to {high:.1%}"
         counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", interval])
     counts_head = [runs.verdict_name, nouns, "share", "95% interval"]
-    medians = []
-    for column, median, lower, upper, count in runs.medians(rows, (view.x, view.y)):
+    middles = []
+    for column, median, lower, upper, count in medians(runs, rows, (view.x, view.y)):
         middle_half = f"{value_text(column, lower)} to {value_text(column, upper)}"
-        medians.append([label(column), value_text(column, median), middle_half, f"{count:,}"])
+        middles.append([label(column), value_text(column, median), middle_half, f"{count:,}"])
     medians_head = ["", "median", "middle half", nouns]
     return [
         table(counts_head, counts, f"Verdicts of the {those}"),
-        table(medians_head, medians, f"Medians of the {those}"),
+        table(medians_head, middles, f"Medians of the {those}"),
     ]
 
 
-def runs_page(runs: RunTable, view: View, rows: Rows, page: int) -> tuple[Any, int, int]:
+def runs_page(shown: Shown, page: int) -> tuple[Any, int, int]:
     """One page of the table of runs, which page it is, and how many there are. Each id is a
     button that opens the run.
     """
-    pages = max(1, math.ceil(len(rows) / PAGE))
+    runs, view = shown.runs, shown.view
+    pages = max(1, math.ceil(len(shown.brushed) / PAGE))
     page = min(max(0, page), pages - 1)
+    rows = shown.brushed[page * PAGE : (page + 1) * PAGE]
     wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.color, KEPT))
-    columns = [column for column in wanted_columns if column in runs.columns]
-    lines = []
-    for row in rows[page * PAGE : (page + 1) * PAGE].tolist():
-        values = [value_text(column, runs.columns[column][row]) for column in columns]
-        lines.append([_run_button(runs, view, row), *values])
+    columns = [column for column in wanted_columns if column in runs]
+    named = zip(rows.tolist(), runs.run_ids(rows), runs.run_names(rows), strict=True)
+    cells = [[_run_button(shown, *row_id_name) for row_id_name in named]]
+    for column in columns:
+        values = python_values(runs[column].iloc[rows])
+        cells.append([value_text(column, value) for value in values])
+    lines = list(zip(*cells, strict=True))
     head = [runs.noun, *(label(column) for column in columns)]
     name = f"{runs.noun.capitalize()}s {_where(view)}, page {page + 1} of {pages}"
     return table(head, lines, name), page, pages
 
 
-def _run_button(runs: RunTable, view: View, row: int) -> Any:
+def _run_button(shown: Shown, row: int, run_id: str, run_name: str) -> Any:
     """A run's name, which opens it; a name alone where its id is none."""
-    run_id, run_name = runs.run_id(row), runs.run_name(row)
     name = cell_text(run_name) if run_name else f"row {row}"
     if not RUN_ID.fullmatch(run_id):
         return name
-    pressed = "true" if run_id in (view.run, view.pin) else "false"
+    pressed = "true" if run_id in (shown.view.run, shown.view.pin) else "false"
     return html.Button(
         name,
         id={"type": "open-run", "run": run_id},
         className="link",
-        **aria(label=f"Show {runs.noun} {name}", pressed=pressed),
+        **aria(label=f"Show {shown.runs.noun} {name}", pressed=pressed),
     )
 
 
@@ -216,15 +223,14 @@ def metrics_table(values: Mapping[str, Any]) -> Any:
     return table(["metric", "value"], rows, "Metrics")
 
 
-def settings_line(runs: RunTable, row: int) -> str:
+def settings_line(runs: Runs, row: int) -> str:
     """The settings that differ between runs, and the run's index."""
     parts = []
-    if "index" in runs.columns:
-        parts.append(f"index {cell_text(runs.columns['index'][row])}")
-    for name in runs.settings:
-        column = runs.columns[name]
-        if column.varies and name in runs.filterable:
-            parts.append(f"{label(name)} {value_text(name, column[row])}")
+    if "index" in runs:
+        parts.append(f"index {cell_text(runs.value('index', row))}")
+    offered = filterable(runs)
+    varying = [name for name in setting_names() if name in runs.varying and name in offered]
+    parts += [f"{label(name)} {value_text(name, runs.value(name, row))}" for name in varying]
     return ", ".join(parts)
 
 

@@ -134,7 +134,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
     are_indices = bool(indices) and all(isinstance(index, int) for index in indices)
     if sweep.description is not None and are_indices:
-        lines += describe_space(sweep.description, {"index": indices}, sweep.sittings)
+        lines += describe_space(sweep.description, indices, sweep.sittings)
     else:
         lines.append(f"{population.rows:,} runs of {population.name}")
     lines += [f"{count:,} left out: {reason}" for count, reason in population.left_out]

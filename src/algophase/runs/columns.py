@@ -1,168 +1,178 @@
-"""Columns with one value per run, kept as arrays: numbers as they are, text as numbers of its
-different values.
+"""Columns of a table of runs, as pandas has them: what a column holds, and its values.
 
-A table of 200,000 runs takes 0.1 GB like this, and 3 GB as lists of Python objects.
+Text, numbers and flags have pandas' own types. Where a run has no value, a column of integers is
+`Int64` and one of flags `boolean`: as floats, 7 would come back as 7.0. Lists stay lists.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
-from algophase.runs.selection import OPERATORS, Condition, wanted_value
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
 
-Flags = NDArray[numpy.bool_]
+NUMBERS, TEXT, FLAGS, NOTHING = "numbers", "text", "true and false", "nothing"
+# What pandas calls the values of a column of Python objects
+INFERRED = {
+    "boolean": FLAGS,
+    "string": TEXT,
+    "integer": NUMBERS,
+    "floating": NUMBERS,
+    "mixed-integer-float": NUMBERS,
+}
+FIRST_LOOK = 1000  # values that show whether a column has many different ones
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One value per run, or none.
+def frame_of(table: "pyarrow.Table") -> "pandas.DataFrame":
+    """An Arrow table as pandas columns that lose nothing."""
+    import pandas
 
-    kind: "numbers", "text", "true and false" or "nothing", as `kind_of` has it.
-    values: numbers, or for text the place of each in `texts`; of no meaning where `missing`.
-    """
-
-    kind: str
-    values: NDArray[Any]
-    missing: Flags
-    texts: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, row: int) -> Any:
-        """The value of one run as a Python object, None where it has none."""
-        if self.missing[row]:
-            return None
-        value = self.values[row].item()
-        return self.texts[value] if self.kind == "text" else value
-
-    def tolist(self) -> list[Any]:
-        """All values as Python objects. For columns that are short or few."""
-        values = self.values.tolist()
-        if self.kind == "text":
-            values = [self.texts[code] for code in values]
-        for row in numpy.flatnonzero(self.missing).tolist():
-            values[row] = None
-        return values
-
-    @cached_property
-    def numbers(self) -> Floats:
-        """As float64, NaN for what is missing or infinite; true and false are 1 and 0."""
-        if self.kind == "text":
-            raise TypeError("a column of text has no numbers")
-        numbers = self.values.astype(numpy.float64)
-        numbers[self.missing | ~numpy.isfinite(numbers)] = numpy.nan
-        return numbers
-
-    @cached_property
-    def varies(self) -> bool:
-        """Whether runs differ in it. Some that have no value differ from those that have one."""
-        if self.missing.all():
-            return False
-        if self.missing.any():
-            return True
-        return bool((self.values != self.values[0]).any())
-
-    def few_values(self, most: int) -> list[Any] | None:
-        """Its different values in order, if there are no more than `most`."""
-        present = self.values[~self.missing]
-        # A thousand runs of a measured quantity show that it has many values, and need no sorting
-        # of all.
-        if len(numpy.unique(present[:1000])) > most:
-            return None
-        different = numpy.unique(present)
-        if len(different) > most:
-            return None
-        if self.kind == "text":
-            return sorted(self.texts[code] for code in different.tolist())
-        return list(different.tolist())
-
-    def meets(self, condition: Condition) -> Flags:
-        """Which runs meet a condition, by the rules of `selection.matches`."""
-        if condition.value.casefold() == "null":
-            if condition.operator not in ("=", "!="):
-                raise InputError(f"condition is {str(condition)!r}; null has no order: use = or !=")
-            return self.missing == (condition.operator == "=")
-        operand = wanted_value(condition, self.kind)
-        compare = OPERATORS[condition.operator]
-        if self.kind == "nothing":
-            met = numpy.zeros(len(self), dtype=bool)
-        elif self.kind == "text":
-            by_text = [compare(text.casefold(), operand) for text in self.texts]
-            met = numpy.array(by_text, dtype=bool)[self.values]
-        else:
-            met = numpy.asarray(compare(self.values, operand))
-        return numpy.where(self.missing, condition.operator == "!=", met)
+    columns = zip(table.column_names, table.columns, strict=True)
+    return pandas.DataFrame({name: _series(column) for name, column in columns})
 
 
-def text_column(texts: Sequence[str], codes: NDArray[Any]) -> Column:
-    """Texts by their places in `texts`; -1 for none."""
-    missing = codes < 0
-    kind = "nothing" if missing.all() else "text"
-    return Column(kind, numpy.where(missing, 0, codes), missing, tuple(texts))
-
-
-def column_of(values: "Sequence[Any] | pyarrow.Array | pyarrow.ChunkedArray") -> Column | None:
-    """A column of a table, or a list, as arrays; None where it has no single values of one kind:
-    lists, dates.
-    """
+def _series(column: "pyarrow.Array | pyarrow.ChunkedArray") -> "pandas.Series[Any]":
+    import pandas
     import pyarrow
 
-    if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+    kind = column.type
+    if pyarrow.types.is_nested(kind):  # as arrays, what is missing in a list would become NaN
+        return pandas.Series(column.to_pylist(), dtype=object)
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    nullable: dict[pyarrow.DataType, Any] = {}
+    if column.null_count and pyarrow.types.is_integer(kind):
+        unsigned = pyarrow.types.is_uint64(kind)
+        nullable[kind] = pandas.UInt64Dtype() if unsigned else pandas.Int64Dtype()
+    elif column.null_count and pyarrow.types.is_boolean(kind):
+        nullable[kind] = pandas.BooleanDtype()
+    return column.to_pandas(types_mapper=nullable.get)
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+    """Rows with any columns as one table. A column of values that are not of one type keeps them
+    as they are.
+    """
+    import pandas
+    import pyarrow
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
         try:
-            values = pyarrow.array(list(values))
+            columns[name] = _series(pyarrow.array(values))
         except (pyarrow.ArrowException, OverflowError):
-            return None
-    return _of_arrow(values)
+            columns[name] = pandas.Series(values, dtype=object)
+    return pandas.DataFrame(columns)
 
 
-def _of_arrow(array: "pyarrow.Array | pyarrow.ChunkedArray") -> Column | None:
-    import pyarrow
+def kind_of(name: str, column: "pandas.Series[Any]") -> str:
+    """What a column holds: "numbers", "text", "true and false", or "nothing". One of lists, or of
+    several kinds, is refused.
+    """
+    import pandas
 
-    types = pyarrow.types
-    if types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    kind = array.type
-    missing: Flags = (
-        array.is_null().to_numpy(zero_copy_only=False) if len(array) else numpy.zeros(0, dtype=bool)
-    )
-    if types.is_null(kind):
-        return Column("nothing", numpy.zeros(len(array)), missing)
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _of_text(array)
-    if types.is_boolean(kind):
-        values = array.fill_null(False).to_numpy(zero_copy_only=False)
-        name = "true and false"
-    elif types.is_integer(kind):
-        values = array.fill_null(0).to_numpy(zero_copy_only=False)
-        name = "numbers"
-    elif types.is_floating(kind):
-        values = array.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-        name = "numbers"
-        missing = missing | numpy.isnan(values)
-    else:
+    if not column.notna().any():
+        return NOTHING
+    types = pandas.api.types
+    if types.is_bool_dtype(column.dtype):
+        return FLAGS
+    if types.is_numeric_dtype(column.dtype):
+        return NUMBERS
+    if isinstance(column.dtype, pandas.StringDtype):
+        return TEXT
+    inferred = types.infer_dtype(column, skipna=True)
+    if inferred in INFERRED:
+        return INFERRED[inferred]
+    classes = {type(value).__name__ for value in python_values(column) if value is not None}
+    raise InputError(f"column {name} holds {', '.join(sorted(classes))}: it has no order to go by")
+
+
+def single_columns(frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The columns with one value per run, of one kind."""
+    names = []
+    for name in frame:
+        try:
+            kind_of(name, frame[name])
+        except InputError:
+            continue
+        names.append(name)
+    return frame[names]
+
+
+def numbers_in(column: "pandas.Series[Any]") -> Floats:
+    """Values as float64, NaN for what is missing; true and false are 1 and 0."""
+    return column.to_numpy(numpy.float64, na_value=numpy.nan)
+
+
+def finite_numbers(column: "pandas.Series[Any]") -> Floats:
+    """The same, NaN also for what is infinite."""
+    values = numbers_in(column)
+    return numpy.where(numpy.isfinite(values), values, numpy.nan)
+
+
+def numbers_or_missing(column: "pandas.Series[Any]") -> "pandas.Series[float]":
+    """A column of numbers; what a table from elsewhere has in their place is missing."""
+    import pandas
+
+    return pandas.to_numeric(column, errors="coerce").astype(float)
+
+
+def python_values(column: "pandas.Series[Any]") -> list[Any]:
+    """Values as Python objects, None for what is missing."""
+    values = column.tolist()
+    if column.dtype == object:
+        values = [_without_arrays(value) for value in values]
+    for row in numpy.flatnonzero(column.isna().to_numpy()).tolist():
+        values[row] = None
+    return values
+
+
+def python_value(value: Any) -> Any:
+    """A single value of a column as a Python object, None for what is missing."""
+    import pandas
+
+    value = _without_arrays(value)
+    if isinstance(value, list | tuple | dict):
+        return value
+    if pandas.isna(value):
         return None
-    return Column("nothing" if missing.all() else name, values, missing)
+    return value.item() if isinstance(value, numpy.generic) else value
 
 
-def _of_text(array: "pyarrow.Array | pyarrow.ChunkedArray") -> Column:
-    import pyarrow
+def _without_arrays(value: Any) -> Any:
+    """Lists in place of the arrays that pandas makes of a table's lists."""
+    if isinstance(value, numpy.ndarray):
+        return [_without_arrays(item) for item in value.tolist()]
+    return value
 
-    if isinstance(array, pyarrow.ChunkedArray):
-        array = array.combine_chunks()
-    if isinstance(array, pyarrow.ChunkedArray):  # too much text for one array
-        array = pyarrow.concat_arrays(
-            [chunk.cast(pyarrow.large_string()) for chunk in array.chunks]
-        )
-    encoded = array.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return text_column(encoded.dictionary.to_pylist(), codes)
+
+def varies(column: "pandas.Series[Any]") -> bool:
+    """Whether runs differ in it. Those that have no value differ from those that have one."""
+    missing = column.isna()
+    if missing.any() or not len(column):
+        return not missing.all()
+    return bool((column != column.iloc[0]).any())
+
+
+def few_values(column: "pandas.Series[Any]", most: int) -> list[Any] | None:
+    """Its different values in order, if there are no more than `most`."""
+    present = column.dropna()
+    # Of a measured quantity, a few runs show that it has many values, and not all need sorting.
+    if present.iloc[:FIRST_LOOK].nunique() > most:
+        return None
+    different = present.drop_duplicates().tolist()
+    return sorted(different) if len(different) <= most else None
+
+
+def records(frame: "pandas.DataFrame") -> list[dict[str, Any]]:
+    """Rows as dicts of Python objects."""
+    columns = [python_values(frame[name]) for name in frame]
+    return [dict(zip(frame, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -3,41 +3,37 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from algophase.runs.columns import python_values
+
+if TYPE_CHECKING:
+    import pandas
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
-
-
 PIECE = 1000  # rows
 
 
-class Values(Protocol):
-    """A column: a list, or one of a table that is kept as arrays."""
-
-    def __getitem__(self, row: int, /) -> Any: ...
-
-
-def csv_text(columns: Mapping[str, Values], rows: Iterable[int]) -> str:
-    """rows: which rows of the columns, in order. What is missing is empty, a list is JSON, numbers
-    are exact.
-
-    Text that a spreadsheet would compute gets an apostrophe.
+def csv_text(frame: "pandas.DataFrame") -> str:
+    """What is missing is empty, a list is JSON, numbers are exact. Text that a spreadsheet would
+    compute gets an apostrophe.
     """
-    return "".join(csv_pieces(columns, rows))
+    return "".join(csv_pieces(frame))
 
 
-def csv_pieces(columns: Mapping[str, Values], rows: Iterable[int]) -> Iterator[str]:
+def csv_pieces(frame: "pandas.DataFrame") -> Iterator[str]:
     """The same text piece by piece: that of a large table is never in memory as a whole."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_cell(name) for name in columns])
-    for number, row in enumerate(rows, 1):
-        writer.writerow([_cell(values[row]) for values in columns.values()])
-        if number % PIECE == 0:
-            yield file.getvalue()
-            file.seek(0)
-            file.truncate()
+    writer.writerow([_cell(name) for name in frame])
+    for start in range(0, len(frame), PIECE):
+        part = frame.iloc[start : start + PIECE]
+        columns = [map(_cell, python_values(part[name])) for name in part]
+        writer.writerows(zip(*columns, strict=True))
+        yield file.getvalue()
+        file.seek(0)
+        file.truncate()
     yield file.getvalue()
 
 

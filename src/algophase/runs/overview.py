@@ -3,7 +3,6 @@ come from.
 """
 
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.runs.selection import Columns
+from algophase.runs.columns import numbers_or_missing
 
 if TYPE_CHECKING:
     import pandas
@@ -29,6 +28,7 @@ NEEDED = (
     "validation_accuracy",
     "circularity",
 )  # what the lines below look at
+DIVERGED, NOT_ANALYZED = "diverged", "not analyzed"  # in place of a verdict
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
 TOGETHER = (
     "attention_rate",
@@ -93,40 +93,51 @@ def _part(value: object) -> tuple[int, int]:
     return 1, 1
 
 
-def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
-    """What became of each run: its verdict. One without has diverged, or could not be analyzed."""
-    diverged = columns.get("diverged_at", [None] * len(verdicts))
-    none = ["not analyzed" if epoch is None else "diverged" for epoch in diverged]
-    return [
-        str(verdict) if verdict else instead
-        for verdict, instead in zip(verdicts, none, strict=True)
-    ]
-
-
 def outcome(row: Mapping[str, Any]) -> str:
-    return outcomes(
-        [row.get("verdict") or row.get("paper_label")], {"diverged_at": [row.get("diverged_at")]}
-    )[0]
+    """What became of a run: its verdict. One without has diverged, or could not be analyzed."""
+    verdict = row.get("verdict") or row.get("paper_label")
+    if verdict:
+        return str(verdict)
+    return NOT_ANALYZED if row.get("diverged_at") is None else DIVERGED
 
 
-def verdict_column(columns: "Columns | pandas.DataFrame") -> str:
+def outcomes(frame: "pandas.DataFrame", column: str = "verdict") -> "pandas.Series[str]":
+    """What became of each run, by the verdicts of this column."""
+    import pandas
+
+    instead = pandas.Series(NOT_ANALYZED, index=frame.index, dtype=str)
+    if "diverged_at" in frame:
+        instead = instead.mask(frame["diverged_at"].notna(), DIVERGED)
+    if column not in frame:
+        return instead
+    verdicts = frame[column]
+    in_words = verdicts.astype(str)
+    return in_words.where(verdicts.notna() & (in_words != ""), instead)
+
+
+def verdict_column(frame: "pandas.DataFrame") -> str:
     """Which column says what a run learned: `verdict`, or `paper_label` in tables where some
     runs have that alone.
     """
-    labels = columns.get("paper_label")
-    if labels is None:
+    if "paper_label" not in frame:
         return "verdict"
-    verdicts = columns.get("verdict", [None] * len(labels))
-    pairs = zip(labels, verdicts, strict=True)
-    return (
-        "paper_label"
-        if any(isinstance(label, str) and not isinstance(own, str) for label, own in pairs)
-        else "verdict"
-    )
+    is_alone = _is_text(frame["paper_label"])
+    if "verdict" in frame:
+        is_alone &= ~_is_text(frame["verdict"])
+    return "paper_label" if is_alone.any() else "verdict"
 
 
-def verdict_counts(columns: Columns, column: str = "verdict") -> Counter[str]:
-    return Counter(outcomes(columns[column], columns))
+def name_of_verdicts(column: str) -> str:
+    """What `verdict_column` holds, in words."""
+    return "verdict" if column == "verdict" else "paper's label"
+
+
+def _is_text(column: "pandas.Series[Any]") -> "pandas.Series[bool]":
+    import pandas
+
+    if isinstance(column.dtype, pandas.StringDtype):
+        return column.notna()
+    return column.map(lambda value: isinstance(value, str)).astype(bool)
 
 
 def unfair_sample(
@@ -143,14 +154,15 @@ def unfair_sample(
 
 
 def describe_space(
-    description: Mapping[str, Any], columns: Columns, sittings: Sequence[Mapping[str, Any]] = ()
+    description: Mapping[str, Any],
+    indices: Sequence[int],
+    sittings: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
     """The space, how many of its runs are there, and whether they are a fair sample of it.
-    sittings: what its shards say.
+    indices: of the runs. sittings: what its shards say.
     """
     space = description["space"]
     seed = description["seed"]
-    indices = columns["index"]
     title = f" ({space['title']})" if space.get("title") else ""
     planned = space.get("runs")
     of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
@@ -165,34 +177,31 @@ def describe_space(
     return lines
 
 
-def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -> list[str]:
+def describe_outcomes(
+    frame: "pandas.DataFrame", thresholds: Thresholds = Thresholds()
+) -> list[str]:
     """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among
     those.
     """
     lines = []
-    column = verdict_column(columns)
+    column = verdict_column(frame)
     for name, start in (("verdict", ""), ("paper_label", "by the paper's rules: ")):
-        if columns.get(name) and name in (column, "paper_label"):
-            counts = verdict_counts(columns, name)
-            total = counts.total()
-            shares = [f"{verdict} {_share(counts[verdict], total)}" for verdict in in_order(counts)]
+        if name in frame and name in (column, "paper_label") and len(frame):
+            counts = outcomes(frame, name).value_counts()
+            names = in_order(counts.index)
+            shares = [f"{verdict} {_share(counts[verdict], len(frame))}" for verdict in names]
             lines.append(start + ", ".join(shares))
-    accuracies = columns.get("validation_accuracy", [])
-    full = []  # rows at full accuracy
-    for row, accuracy in enumerate(accuracies):
-        if isinstance(accuracy, int | float) and reaches(accuracy, 1):
-            full.append(row)
-    if accuracies:
-        line = f"full validation accuracy {_share(len(full), len(accuracies))}"
-        circularities = columns.get("circularity", [None] * len(accuracies))
-        defined = [circularities[row] for row in full if circularities[row] is not None]
-        if defined:
-            circular = sum(reaches(value, thresholds.circularity) for value in defined)
-            line += f", of which circular {_share(circular, len(defined))}"
-        elif full:
-            line += ", circularity undefined"
-        lines.append(line)
-    return lines
+    if "validation_accuracy" not in frame or not len(frame):
+        return lines
+    accurate = frame[reaches(numbers_or_missing(frame["validation_accuracy"]), 1)]
+    line = f"full validation accuracy {_share(len(accurate), len(frame))}"
+    defined = numbers_or_missing(accurate["circularity"]).dropna() if "circularity" in frame else []
+    if len(defined):
+        circular = int(reaches(defined, thresholds.circularity).sum())
+        line += f", of which circular {_share(circular, len(defined))}"
+    elif len(accurate):
+        line += ", circularity undefined"
+    return [*lines, line]
 
 
 def _share(count: int, total: int) -> str:

@@ -2,27 +2,33 @@
 column is read.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.lines import reaches
 from algophase.core.settings import SECTIONS, TransformerSettings
-from algophase.runs.overview import NEEDED, days, outcomes, varying, verdict_column
-from algophase.storage.runs_table import (
-    KEYS,
-    join_tables,
-    origin,
-    python_columns,
-    read_shards,
-    shard_paths,
+from algophase.runs.columns import numbers_or_missing
+from algophase.runs.overview import (
+    NEEDED,
+    days,
+    name_of_verdicts,
+    outcomes,
+    varying,
+    verdict_column,
 )
-from algophase.storage.sweep_directory import SweepDirectory, sittings_of
+from algophase.runs.read import read_usable_shards
+from algophase.storage.runs_table import KEYS, shard_paths
+from algophase.storage.sweep_directory import SweepDirectory
+
+if TYPE_CHECKING:
+    import pandas
 
 COLUMNS = (*KEYS, *NEEDED, SYMMETRICITY, IRRELEVANCE)
 MOST_NAMED = 3  # commits or devices
@@ -75,63 +81,60 @@ def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 def read_population(path: Path) -> Population:
     """What a sweep's directory holds. What is wrong with it is among its problems."""
-    name = path.resolve().name
+    import pandas
+
     problems = list[str]()
-    columns = dict[str, list[Any]]()
+    frame = pandas.DataFrame()
     space = dict[str, Any]()
     seed = 0
-    sittings = list[dict[str, Any]]()
+    sittings: Sequence[Mapping[str, Any]] = ()
     try:
         description = SweepDirectory(path).description()
         space = description["space"]
         seed = description["seed"]
-        tables = read_shards(shard_paths(path), path, COLUMNS, problems)
-        columns = python_columns(join_tables(tables, path), path) if tables else {}
-        sittings = [
-            sitting
-            for shard, table in tables.items()
-            for sitting in sittings_of(shard, origin(table.schema))
-        ]
+        frame, sittings, _ = read_usable_shards(path, problems, COLUMNS)
     except InputError as error:
         problems.append(str(error))
-    count = len(next(iter(columns.values()), []))
-    if not count and not problems:
+    if not len(frame) and not problems:
         problems.append("no run is finished yet")
-    by = verdict_column(columns)
-    nothing = [None] * count
-    verdicts = outcomes(columns.get(by, nothing), columns)
-    accuracies = columns.get("validation_accuracy", nothing)
-    points: dict[str, list[tuple[float, float]]] = {}
-    for verdict, x, y in zip(
-        verdicts, columns.get(SYMMETRICITY, nothing), columns.get(IRRELEVANCE, nothing), strict=True
-    ):
-        if (
-            isinstance(x, int | float)
-            and isinstance(y, int | float)
-            and math.isfinite(x)
-            and math.isfinite(y)
-        ):
-            points.setdefault(verdict, []).append((x, y))
+    column = verdict_column(frame)
+    verdicts = outcomes(frame, column)
     planned = space.get("runs")
     about = describe_settings(space)
     if seed:
         about += f", seed {seed}"
     accurate = 0
-    for accuracy in accuracies:
-        accurate += isinstance(accuracy, int | float) and bool(reaches(accuracy, 1))
+    if "validation_accuracy" in frame:
+        accurate = int(reaches(numbers_or_missing(frame["validation_accuracy"]), 1).sum())
     return Population(
         path,
-        name,
+        path.resolve().name,
         about=about,
         planned=planned if isinstance(planned, int) else None,
-        runs=count,
+        runs=len(frame),
         accurate=accurate,
-        verdict_name="verdict" if by == "verdict" else "paper's label",
-        counts={verdict: verdicts.count(verdict) for verdict in in_order(verdicts)},
-        points=points,
+        verdict_name=name_of_verdicts(column),
+        counts={verdict: int((verdicts == verdict).sum()) for verdict in in_order(verdicts)},
+        points=_points(frame, verdicts),
         origin=_origin(sittings),
         problems=tuple(problems),
     )
+
+
+def _points(
+    frame: "pandas.DataFrame", verdicts: "pandas.Series[str]"
+) -> dict[str, list[tuple[float, float]]]:
+    """By verdict, the two metrics of each run that has both."""
+    if SYMMETRICITY not in frame or IRRELEVANCE not in frame:
+        return {}
+    x = numbers_or_missing(frame[SYMMETRICITY]).to_numpy()
+    y = numbers_or_missing(frame[IRRELEVANCE]).to_numpy()
+    is_point = numpy.isfinite(x) & numpy.isfinite(y)
+    points: dict[str, list[tuple[float, float]]] = {}
+    for verdict in verdicts[is_point].unique():
+        chosen = is_point & (verdicts == verdict).to_numpy()
+        points[verdict] = list(zip(x[chosen].tolist(), y[chosen].tolist(), strict=True))
+    return points
 
 
 def describe_settings(space: Mapping[str, Any]) -> str:

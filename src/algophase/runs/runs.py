@@ -1,11 +1,14 @@
-"""`Runs`: a table of training runs that have an outcome, with what is asked of one everywhere.
+"""`Runs`: a table of training runs, with what is asked of one everywhere.
 
-Which runs are accurate, circular, in which tenth of the attention rate; groups of equal settings;
-phase boundaries. Reports, comparisons, the explorer and the paper's items all work on it. The
-DataFrame is in `frame`, with a few columns of our own whose names begin with "_": `_accurate`,
-`_rate`, `_tenth`, `_verdict` (the paper's label, where some runs have that alone).
+Lists of runs, reports, comparisons, the explorer and the paper's items all work on it. `Runs(...)`
+takes a table as it is. `Runs.read` and `Runs.of` keep the runs that have an outcome, and answer
+which of them are accurate, circular, in which tenth of the attention rate; groups of equal
+settings; phase boundaries. The DataFrame is in `frame`, there with a few columns of our own whose
+names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict` (the paper's label, where some runs
+have that alone).
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,8 +32,17 @@ from algophase.core.errors import InputError
 from algophase.core.lines import reaches
 from algophase.pictures.by_rate import MetricByRate, RatePicture, draw_by_rate
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
-from algophase.runs.overview import verdict_column
+from algophase.runs.columns import (
+    TEXT,
+    finite_numbers,
+    kind_of,
+    python_value,
+    python_values,
+    varies,
+)
+from algophase.runs.overview import name_of_verdicts, outcomes, verdict_column
 from algophase.runs.rows import DECIDED, decided
+from algophase.runs.selection import Condition, Rows, select
 from algophase.runs.statistics import NO_RATE, Floats, Share, tenths
 from algophase.storage.runs_table import read_ends
 
@@ -77,12 +89,14 @@ def _numeric() -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Runs:
     """name: what the population is called; rows: of the table it comes from; left_out: runs without
     an outcome, by reason.
 
     source: where it comes from, in words. label: the settings that a group's runs share.
+    verdict_name: what a run's verdict is: a verdict, or in an older table the paper's label.
+    named_by: the column with what a run is called.
 
     >>> from algophase import Runs
     >>> runs = Runs.read("fixed-width")  # shipped with the package
@@ -91,11 +105,13 @@ class Runs:
     """
 
     name: str
-    frame: "pandas.DataFrame" = field(repr=False, compare=False)
+    frame: "pandas.DataFrame" = field(repr=False)
     rows: int
     left_out: tuple[tuple[int, str], ...] = ()
     source: str = ""
     label: str = ""
+    verdict_name: str = "verdict"
+    named_by: str = "run_id"
 
     def __repr__(self) -> str:
         return f"<Runs {self.name}: {len(self.frame):,}>"
@@ -165,6 +181,7 @@ class Runs:
             raise InputError(f"{name} has no finished run ({runs.rows} rows)")
         frame = runs.frame.copy()
         diverged = diverged.loc[frame.index]
+        verdicts = verdict_column(frame)
         rates = (
             frame["attention_rate"].to_numpy(float)
             if "attention_rate" in frame
@@ -173,8 +190,8 @@ class Runs:
         frame["_accurate"] = reaches(frame[accuracy], 1) & ~diverged
         rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
         frame["_rate"], frame["_tenth"] = rates, tenths(rates)
-        frame["_verdict"] = _verdicts(frame, diverged)
-        return replace(runs, frame=frame)
+        frame["_verdict"] = outcomes(frame, verdicts)
+        return replace(runs, frame=frame, verdict_name=name_of_verdicts(verdicts))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -184,6 +201,88 @@ class Runs:
 
     def __getitem__(self, column: str) -> "pandas.Series[Any]":
         return self.frame[column]
+
+    def select(self, conditions: Sequence[Condition] = (), sort: str | None = None) -> Rows:
+        """The numbers of the rows that meet all conditions. sort: a column to order by, from the
+        top with a leading "-".
+        """
+        return select(self.frame, conditions, sort)
+
+    @functools.cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column holds: numbers, text, true and false, or nothing."""
+        return {name: kind_of(name, self.frame[name]) for name in self.frame}
+
+    @functools.cached_property
+    def varying(self) -> set[str]:
+        """The columns in which runs differ."""
+        return {name for name in self.frame if varies(self.frame[name])}
+
+    def finite(self, column: str) -> Floats:
+        """A column as float64, NaN for what is missing or infinite; true and false are 1 and 0."""
+        if column not in self._finite:
+            self._finite[column] = finite_numbers(self.frame[column])
+        return self._finite[column]
+
+    @functools.cached_property
+    def _finite(self) -> dict[str, Floats]:
+        return {}
+
+    def codes(self, column: str) -> tuple[Rows, list[str]]:
+        """A column of text as the number of each run's text among the different ones, -1 where a
+        run has none; and these texts.
+        """
+        if column not in self._codes:
+            codes, texts = self.frame[column].factorize()
+            self._codes[column] = codes, list(texts)
+        return self._codes[column]
+
+    @functools.cached_property
+    def _codes(self) -> dict[str, tuple[Rows, list[str]]]:
+        return {}
+
+    def by_text(self, column: str, rows: Rows) -> dict[str, Rows]:
+        """Of these rows, those with each text of a column; "none" for those without a text."""
+        codes, texts = self.codes(column)
+        members = dict[str, Rows]()
+        for code in numpy.unique(codes[rows]).tolist():
+            name = "none" if code < 0 else texts[code]
+            members[name] = rows[codes[rows] == code]
+        return members
+
+    @functools.cached_property
+    def rows_by_id(self) -> dict[str, int]:
+        """The row of each run id."""
+        if "run_id" not in self or self.kinds["run_id"] != TEXT:
+            return {}
+        ids = python_values(self.frame["run_id"])
+        return {run_id: row for row, run_id in enumerate(ids) if run_id is not None}
+
+    def value(self, column: str, row: int) -> Any:
+        """The value of one run as a Python object, None where it has none."""
+        return python_value(self.frame[column].iat[row])
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Every column of one run."""
+        return {name: self.value(name, row) for name in self.frame}
+
+    def run_ids(self, rows: Sequence[int] | Rows) -> list[str]:
+        """The ids of these rows, "" in a table without ids."""
+        return self._texts("run_id", rows)
+
+    def run_names(self, rows: Sequence[int] | Rows) -> list[str]:
+        """What the runs of these rows are called: their ids, or the files they were read from."""
+        return self._texts(self.named_by, rows)
+
+    def _texts(self, column: str, rows: Sequence[int] | Rows) -> list[str]:
+        if column not in self:
+            return [""] * len(rows)
+        return list(map(str, python_values(self.frame[column].iloc[rows])))
+
+    @property
+    def noun(self) -> str:
+        """What a row is."""
+        return "run" if self.named_by == "run_id" else "network"
 
     def where(self, kept: "pandas.Series[bool]") -> Self:
         """Some of the runs."""
@@ -231,11 +330,6 @@ class Runs:
             frame[column] = pandas.Series([row.get(column) for row in rows], index=frame.index)
         frame["_verdict"] = frame["verdict"].where(frame["verdict"].notna(), frame["_verdict"])
         return replace(self, frame=frame)
-
-    @property
-    def verdict_name(self) -> str:
-        """What `_verdict` is: verdicts, or in an older table the paper's labels."""
-        return "verdict" if verdict_column(self.frame) == "verdict" else "paper's label"
 
     @property
     def accurate(self) -> Self:
@@ -329,20 +423,6 @@ class Runs:
         """How many rows there are, are used, and are left out."""
         left_out = [{"runs": count, "reason": reason} for count, reason in self.left_out]
         return {"name": self.name, "rows": self.rows, "used": len(self.frame), "left_out": left_out}
-
-
-def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pandas.Series[str]":
-    """What became of each run: its verdict; one without has diverged, or could not be analyzed."""
-    import pandas
-
-    instead = pandas.Series("not analyzed", index=frame.index, dtype=object)
-    instead = instead.mask(diverged, "diverged")
-    column = verdict_column(frame)
-    if column not in frame:
-        return instead.astype(str)
-    verdicts = frame[column].astype(object)
-    has_verdict = verdicts.notna() & (verdicts.astype(str) != "")
-    return verdicts.where(has_verdict, instead).astype(str)
 
 
 def columns_in_words(table: "pandas.DataFrame") -> str:

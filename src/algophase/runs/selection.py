@@ -4,16 +4,21 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
-from algophase.storage.runs_table import EPOCH, KEYS, column_names, python_columns, read_table
+from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, kind_of, numbers_in, python_values
 
-Columns = Mapping[str, list[Any]]  # of equal length, None for what is missing
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+if TYPE_CHECKING:
+    import pandas
+
+Rows = NDArray[numpy.int64]  # numbers of rows, from 0
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -65,70 +70,49 @@ def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
         raise InputError(f"there is no column {name!r}; {hint}")
 
 
-def read_columns(path: Path, names: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """Columns of a sweep's directory or a Parquet file, all unless told, each run once, in the
-    order of their index.
-
-    Columns that tell rows apart come first, named or not: along training each run is there once at
-    each epoch.
-    """
-    columns = column_names(path)
-    if names is None:
-        return python_columns(read_table(path, None), path)
-    check_columns(names, columns)
-    keys = [name for name in (*KEYS, EPOCH) if name in columns]
-    return python_columns(read_table(path, dict.fromkeys([*keys, *names])), path)
-
-
-def kind_of(name: str, values: Sequence[Any]) -> str:
-    """What a column holds: "numbers", "text", "true and false", or "nothing"."""
-    kinds = {type(value) for value in values if value is not None}
-    if not kinds:
-        return "nothing"
-    for kind, types in (("true and false", {bool}), ("numbers", {int, float}), ("text", {str})):
-        if kinds <= types:
-            return kind
-    raise InputError(
-        f"column {name} holds {', '.join(sorted(kind.__name__ for kind in kinds))}: it has no "
-        "order to go by"
-    )
-
-
-def matches(condition: Condition, values: Sequence[Any]) -> list[bool]:
-    """Which values meet a condition. A missing one meets `=null` and every `!=` but `!=null`,
+def meets(column: "pandas.Series[Any]", condition: Condition) -> NDArray[numpy.bool_]:
+    """Which runs meet a condition. A missing value meets `=null` and every `!=` but `!=null`,
     whatever the column holds.
     """
+    missing: NDArray[numpy.bool_] = column.isna().to_numpy()
     if condition.value.casefold() == "null":
         if condition.operator not in ("=", "!="):
             raise InputError(f"condition is {str(condition)!r}; null has no order: use = or !=")
-        return [(value is None) == (condition.operator == "=") for value in values]
+        return missing == (condition.operator == "=")
     try:
-        kind = kind_of(condition.column, values)
+        kind = kind_of(condition.column, column)
     except InputError:
         raise InputError(
             f"condition is {str(condition)!r}; column {condition.column} holds no single "
             "values: compare it with null only"
         ) from None
     compare = OPERATORS[condition.operator]
-    limit = wanted_value(condition, kind)
-    if condition.operator == "!=":
-        return [compare(_comparable(value), limit) for value in values]
-    return [value is not None and compare(_comparable(value), limit) for value in values]
+    limit = _limit(condition, kind)
+    if kind == NOTHING:
+        met = numpy.zeros(len(column), dtype=bool)
+    elif kind == TEXT:
+        met = _by_text(column, lambda text: compare(text.casefold(), limit))
+    else:
+        met = compare(numbers_in(column), limit)
+    return numpy.where(missing, condition.operator == "!=", met)
 
 
-def _comparable(value: Any) -> Any:
-    return value.casefold() if isinstance(value, str) else value
+def _by_text(column: "pandas.Series[Any]", is_met: Callable[[str], bool]) -> NDArray[numpy.bool_]:
+    """Each of the different texts is asked about once."""
+    codes, texts = column.factorize()
+    of_missing = False  # whose code is -1
+    return numpy.array([*map(is_met, texts), of_missing], dtype=bool)[codes]
 
 
-def wanted_value(condition: Condition, kind: str) -> Any:
+def _limit(condition: Condition, kind: str) -> Any:
     """A condition's value as the column's kind, which `kind_of` names."""
     value = condition.value.casefold()
     column = condition.column
-    if kind in ("text", "true and false") and condition.operator not in ("=", "!="):
+    if kind in (TEXT, FLAGS) and condition.operator not in ("=", "!="):
         raise InputError(
             f"condition is {str(condition)!r}; column {column} holds {kind}: use = or !="
         )
-    if kind == "numbers":
+    if kind == NUMBERS:
         try:
             number = float(value)
         except ValueError:
@@ -139,7 +123,7 @@ def wanted_value(condition: Condition, kind: str) -> Any:
                 "with one, or with null"
             )
         return number
-    if kind == "true and false":
+    if kind == FLAGS:
         if value not in ("true", "false"):
             raise InputError(
                 f"condition is {str(condition)!r}; column {column} holds true and false: "
@@ -150,25 +134,27 @@ def wanted_value(condition: Condition, kind: str) -> Any:
 
 
 def select(
-    columns: Columns, conditions: Sequence[Condition] = (), sort: str | None = None
-) -> list[int]:
-    """Indices of the rows that meet all conditions; sort: a column to order by, from the top with
-    a leading "-".
+    frame: "pandas.DataFrame", conditions: Sequence[Condition] = (), sort: str | None = None
+) -> Rows:
+    """The rows that meet all conditions. sort: a column to order by, from the top with a leading
+    "-"; what is missing comes last.
     """
     names = [condition.column for condition in conditions]
     if sort is not None:
         names.append(sort.removeprefix("-"))
-    check_columns(names, list(columns))
-    rows = list(range(len(next(iter(columns.values()), []))))
+    check_columns(names, list(frame))
+    kept = numpy.ones(len(frame), dtype=bool)
     for condition in conditions:
-        met = matches(condition, columns[condition.column])
-        rows = [row for row in rows if met[row]]
-    if sort is None:
-        return rows
+        kept &= meets(frame[condition.column], condition)
+    rows: Rows = numpy.flatnonzero(kept)
+    return rows if sort is None else _sorted(frame, rows, sort)
+
+
+def _sorted(frame: "pandas.DataFrame", rows: Rows, sort: str) -> Rows:
     name = sort.removeprefix("-")
-    values = columns[name]
-    kind_of(name, values)  # refuses what has no order
-    without = [row for row in rows if values[row] is None]
-    sortable = [row for row in rows if values[row] is not None]
-    sortable.sort(key=values.__getitem__, reverse=sort.startswith("-"))
-    return sortable + without
+    kind_of(name, frame[name])  # refuses what has no order
+    values = python_values(frame[name])
+    missing = [row for row in rows.tolist() if values[row] is None]
+    present = [row for row in rows.tolist() if values[row] is not None]
+    present.sort(key=values.__getitem__, reverse=sort.startswith("-"))
+    return numpy.array([*present, *missing], dtype=numpy.int64)

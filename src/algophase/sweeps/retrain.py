@@ -31,8 +31,8 @@ from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
+from algophase.runs.read import read_frame
 from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_columns
-from algophase.runs.selection import read_columns
 from algophase.storage.files import check_directory
 from algophase.storage.formats.ours import load_network
 from algophase.storage.network_files import save
@@ -284,9 +284,9 @@ def retrain_sample(
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
     refuse_moments(column_names(path), path)
-    keys = read_columns(path, KEYS)
-    indices = keys["index"]
-    ids = keys["run_id"]
+    keys = read_frame(path, KEYS)
+    indices = keys["index"].tolist()
+    ids = keys["run_id"].tolist()
     if name in ids:
         matches = [ids.index(name)]
     elif name.isdecimal() and int(name) in indices:

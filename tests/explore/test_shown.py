@@ -5,45 +5,54 @@ from pathlib import Path
 import numpy
 import pyarrow
 import pytest
-from explored_tables import columns
+from explored_tables import made_up
 from matplotlib.path import Path as Outline
 
 from algophase.core.errors import InputError
-from algophase.explore.table import KEPT, RunTable, inside, read_run_table
+from algophase.explore.shown import (
+    KEPT,
+    Shown,
+    axes,
+    colors,
+    inside,
+    medians,
+    open_sweep,
+    usual_scale,
+    verdict_shares,
+)
 from algophase.explore.view import View
 from algophase.runs.selection import read_condition
 from algophase.storage.runs_table import each_once, encode_table, read_runs, read_table, write_shard
 
-TABLE = RunTable(columns(), "made up")
+RUNS = made_up().runs
 
 
 def places(*conditions: str, **view: object) -> list[int]:
-    resolved = TABLE.resolve(View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
-    assert not resolved.problems
-    return TABLE.brushed(resolved).tolist()
+    shown = Shown(RUNS, View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
+    assert not shown.view.problems
+    return shown.brushed.tolist()
 
 
 def test_every_run_has_a_verdict() -> None:
-    assert TABLE.columns["verdict"].tolist() == ["Pizza", "diverged", "Clock", "not analyzed"]
-    counts = TABLE.counts(numpy.arange(4))
+    assert RUNS["verdict"].tolist() == ["Pizza", "diverged", "Clock", "not analyzed"]
+    counts = verdict_shares(RUNS, numpy.arange(4))
     assert [name for name, _ in counts] == ["Clock", "Pizza", "diverged", "not analyzed"]
     assert all(share.count == 1 and share.total == 4 for _, share in counts)
 
 
 def test_runs_are_colored_by_either_verdict() -> None:
-    both = RunTable(columns(paper_label=["Pizza", None, "non-circular", None]), "made up")
-    assert both.colors[:2] == ["verdict", "paper_label"]
-    assert both.columns["paper_label"].tolist() == [
+    both = made_up(paper_label=["Pizza", None, "non-circular", None]).runs
+    assert colors(both)[:2] == ["verdict", "paper_label"]
+    assert both["paper_label"].tolist() == [
         "Pizza",
         "diverged",
         "non-circular",
         "not analyzed",
     ]
     assert both.verdict_name == "verdict"
-    older = RunTable(
-        columns(verdict=[None] * 4, paper_label=["Pizza", None, "non-circular", None]), "made up"
-    )
-    assert older.columns["verdict"].tolist() == [
+    labels = ["Pizza", None, "non-circular", None]
+    older = made_up(verdict=[None] * 4, paper_label=labels).runs  # type: ignore[arg-type]
+    assert older["verdict"].tolist() == [
         "Pizza",
         "diverged",
         "non-circular",
@@ -74,16 +83,16 @@ def test_a_bounded_quantity_is_linear_and_a_wide_range_without_an_end_is_logarit
     small = [0.001, 0.01, 0.5, 1.0]
     bounded = ("attention_rate", "training_fraction", "beta2", "circularity", "program.explained")
     endless = ("width", "learning_rate", "weight_decay", "validation_loss")
-    table = RunTable(columns(**dict.fromkeys([*bounded, *endless], small)), "made up")  # type: ignore[arg-type]
-    assert {table.usual_scale(column) for column in bounded} == {"linear"}
-    assert {table.usual_scale(column) for column in endless} == {"log"}
+    runs = made_up(**dict.fromkeys([*bounded, *endless], small)).runs  # type: ignore[arg-type]
+    assert {usual_scale(runs, column) for column in bounded} == {"linear"}
+    assert {usual_scale(runs, column) for column in endless} == {"log"}
 
 
 def test_zero_has_no_place_on_a_log_axis() -> None:
-    table = RunTable(columns(width=[0, 32, 512, 1024]), "made up")
-    assert table.usual_scale("width") == "linear"
-    assert table.drawn(table.resolve(View(y="width"))).tolist() == [0, 1, 2, 3]
-    assert table.drawn(table.resolve(View(y="width", y_scale="log"))).tolist() == [1, 2, 3]
+    runs = made_up(width=[0, 32, 512, 1024]).runs
+    assert usual_scale(runs, "width") == "linear"
+    assert Shown(runs, View(y="width")).drawn.tolist() == [0, 1, 2, 3]
+    assert Shown(runs, View(y="width", y_scale="log")).drawn.tolist() == [1, 2, 3]
 
 
 def test_a_lasso_is_straight_on_the_axes_it_was_drawn_on() -> None:
@@ -133,47 +142,44 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
     ],
 )
 def test_what_a_table_does_not_have_is_told_and_left_out(view: View, problem: str) -> None:
-    resolved = TABLE.resolve(view)
+    shown = Shown(RUNS, view)
+    resolved = shown.view
     assert problem in resolved.problems[0]
-    assert len(TABLE.where(resolved.filters)) == 4
+    assert len(shown.matching) == 4
     assert (resolved.x, resolved.y, resolved.color) == ("attention_rate", "circularity", "verdict")
 
 
 def test_medians_leave_out_what_is_missing() -> None:
-    rows = {name: rest for name, *rest in TABLE.medians(numpy.arange(4))}
+    rows = {name: rest for name, *rest in medians(RUNS, numpy.arange(4))}
     assert rows["circularity"][0] == 0.5
     assert rows["circularity"][3] == 3
     assert "verdict" not in rows
 
 
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
-    table = read_run_table(gallery)
-    assert table.count == len(read_runs(gallery))
-    assert (
-        sum(table.columns[KEPT].tolist())
-        == len(list((gallery / "networks").glob("*.safetensors")))
-        > 0
-    )
+    table = open_sweep(gallery)
+    assert len(table.runs) == len(read_runs(gallery))
+    assert table.runs[KEPT].sum() == len(list((gallery / "networks").glob("*.safetensors"))) > 0
     assert any("fixed-width" in line for line in table.about)
-    assert KEPT in table.axes
+    assert KEPT in axes(table.runs)
     assert not table.problems
 
 
 def test_a_broken_shard_costs_a_line_and_the_rest_is_shown(tmp_path: Path) -> None:
     write_shard(tmp_path / "runs-0.parquet", [{"index": 0, "run_id": "0" * 12, "width": 8}], {})
     (tmp_path / "runs-1.parquet").write_bytes(b"PAR1 no")
-    table = read_run_table(tmp_path)
-    assert table.count == 1
+    table = open_sweep(tmp_path)
+    assert len(table.runs) == 1
     assert "runs-1.parquet is not a readable Parquet file" in table.problems[0]
     (tmp_path / "runs-0.parquet").unlink()
-    assert read_run_table(tmp_path).count == 0
+    assert len(open_sweep(tmp_path).runs) == 0
 
 
 def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no runs"):
-        read_run_table(tmp_path)
+        open_sweep(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
-        read_run_table(tmp_path / "none")
+        open_sweep(tmp_path / "none")
 
 
 def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
@@ -188,9 +194,9 @@ def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text(
         '{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}'
     )
-    table = read_run_table(tmp_path)
-    assert table.count == 2
-    assert table.axes == ["index", "y"]
+    table = open_sweep(tmp_path)
+    assert len(table.runs) == 2
+    assert axes(table.runs) == ["index", "y"]
     assert any("no column of run ids" in line for line in table.problems)
     assert any(
         "b.parquet is not a sweep shard: the index of a run is 'x'" in line
@@ -199,17 +205,17 @@ def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
 
 
 def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
-    table = read_run_table(gallery)
-    assert "reasons" not in table.columns  # most of a table's memory is in lists
+    table = open_sweep(gallery)
+    assert "reasons" not in table.runs  # most of a table's memory is in lists
     shards = read_runs(gallery)
     for place in (0, 2000, 3727):
         row, expected = table.row(place), shards.iloc[place]
-        assert row["run_id"] == table.run_id(place) == expected.run_id
+        assert row["run_id"] == table.runs.run_ids([place])[0] == expected.run_id
         assert row["reasons"] == list(expected.reasons)
         assert row["circles.variance_share"] == list(expected["circles.variance_share"])
         assert row.keys() == set(shards.columns)
         assert {name: row[name] for name in ("width", "seed", "verdict")} == {
-            name: table.single_values(place)[name] for name in ("width", "seed", "verdict")
+            name: table.runs.row(place)[name] for name in ("width", "seed", "verdict")
         }
 
 
@@ -220,22 +226,22 @@ def test_runs_of_several_shards_keep_their_own_rows(tmp_path: Path) -> None:
     ]
     write_shard(tmp_path / "runs-a.parquet", [runs[4], runs[1]], {})
     write_shard(tmp_path / "runs-b.parquet", [runs[0], runs[1], runs[5]], {})
-    table = read_run_table(tmp_path)
-    assert table.columns["index"].tolist() == [0, 1, 4, 5]
+    table = open_sweep(tmp_path)
+    assert table.runs["index"].tolist() == [0, 1, 4, 5]
     assert [table.row(place)["circles"] for place in range(4)] == [[0], [1], [4], [5]]
 
 
 def test_a_shard_that_changed_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
     shard = tmp_path / "runs-0.parquet"
     write_shard(shard, [{"index": 0, "run_id": "0" * 12, "width": 8}], {})
-    table = read_run_table(tmp_path)
+    table = open_sweep(tmp_path)
     write_shard(shard, [{"index": 0, "run_id": "1" * 12, "width": 9}], {})
     with pytest.raises(InputError, match="was changed since this page was opened"):
         table.row(0)
     shard.unlink()
     with pytest.raises(InputError, match="cannot read"):
         table.row(0)
-    assert table.single_values(0)["width"] == 8
+    assert table.runs.row(0)["width"] == 8
 
 
 OPEN = """
