@@ -1,44 +1,40 @@
 """For the reference: our docstrings as Markdown.
 
-They explain parameters as `name: what it is`, a line each, which Markdown would run together, and
-end with examples (`>>>`), which it would take for quotations.
+A docstring is prose, then sections: `Arguments:`, `Attributes:` and `Raises:` are lists of
+`name: what it is`, `Returns:` is prose, `Example:` is a doctest. Markdown would run the lists
+together and take the examples for quotations.
 """
 
 import re
+import textwrap
 from typing import Any
 
 from griffe import Extension, Object
 
-EXPLAINED = re.compile(r"([a-z_]+(?:, [a-z_]+)*): (?=\S)")
+SECTION = re.compile(
+    r"^(Arguments|Attributes|Returns|Raises|Example):\n((?:[ ]{4}.*\n?|\n)+)", re.MULTILINE
+)
+ITEM = re.compile(r"^(\w+(?:, \w+)*): ", re.MULTILINE)
 
 
-def as_list(docstring: str) -> str:
-    """The docstring with lines that explain parameters, and what continues them, as a list."""
-    lines: list[str] = []
-    inside = False
-    for line in docstring.splitlines():
-        match = EXPLAINED.match(line)
-        if match:
-            if not inside:
-                lines.append("")
-            lines.append(
-                "- " + re.sub(r"[a-z_]+", r"`\g<0>`", match[1]) + ": " + line[match.end() :]
-            )
-            inside = True
-        elif inside and line.strip():
-            lines.append("  " + line.strip())
-        else:
-            lines.append(line)
-            inside = False
-    return "\n".join(lines)
+def as_markdown(docstring: str) -> str:
+    """The docstring with its sections as Markdown: bold heads, lists, blocks of code."""
+    return SECTION.sub(_section, docstring)
 
 
-def with_fences(docstring: str) -> str:
-    """The docstring with its examples, from a `>>>` to the next blank line, as blocks of code."""
-    paragraphs = docstring.split("\n\n")
-    return "\n\n".join(
-        f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs
-    )
+def _section(match: re.Match[str]) -> str:
+    name = match[1]
+    body = textwrap.dedent(match[2]).strip()
+    if name == "Example":
+        body = f"```pycon\n{body}\n```"
+    elif name != "Returns":
+        body = ITEM.sub(_item, body)
+    return f"**{name}**\n\n{body}\n\n"
+
+
+def _item(match: re.Match[str]) -> str:
+    names = re.sub(r"\w+", r"`\g<0>`", match[1])
+    return f"- {names}: "
 
 
 class Lists(Extension):
@@ -46,4 +42,4 @@ class Lists(Extension):
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = with_fences(as_list(obj.docstring.value))
+            obj.docstring.value = as_markdown(obj.docstring.value)

@@ -65,23 +65,32 @@ def analyze(
     answer: str | int | Callable[[Any], Tensor] | None = None,
     outputs: int | None = None,
 ) -> Analysis:
-    """Measure a network and say which algorithm it learned, as it answers at inference, without
-    dropout.
+    """Measure a network and say which algorithm it learned.
 
-    Its own weights, precision and mode are left as they are.
+    The network is read as it answers at inference, without dropout. Its weights, precision and mode
+    stay as they are.
 
-    device: where to compute, for instance "cuda". The answer is the same up to the rounding of
-        float64.
-    modulus: for any other PyTorch module or function, what it adds modulo: `analyze(module,
-        modulus=59)`.
-    operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow. By
-        default, what the network says of itself, or "add".
-    embedding, tokens, answer, outputs: how a module is given pairs and where its answer is; see
-        `wrap`.
+    Arguments:
+        network: a `Network`, or any PyTorch module or function that adds two numbers. For these,
+            give `modulus` too.
+        thresholds: the lines between one verdict and the next.
+        device: where to compute, for instance "cuda". Results agree up to float64 rounding.
+        modulus: what a module adds modulo: `analyze(module, modulus=59)`.
+        operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow.
+            By default what the network says of itself, or "add".
+        embedding, tokens, answer, outputs: how a module takes its input and where its answer is;
+            see `wrap`.
 
-    >>> from algophase import handmade_clock
-    >>> analyze(handmade_clock(23)).verdict.label
-    'Clock'
+    Returns:
+        An `Analysis`: the verdict, its reasons, and every metric. `print` shows a summary.
+
+    Raises:
+        InputError: the network cannot be read, its weights are not finite, or `modulus` is missing.
+
+    Example:
+        >>> from algophase import handmade_clock
+        >>> analyze(handmade_clock(23)).verdict.label
+        'Clock'
     """
     asked = {
         "modulus": modulus,
@@ -119,18 +128,25 @@ def analyze_many(
     device: torch.device | str = "cpu",
     progress: Callable[[Progress], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
-    """Each network's analysis in the order given, or, for one that cannot be analyzed, the error
-    that says why.
+    """Analyze many networks, one after the other, and continue past those that fail.
 
-    What is no network at all (a path, say) cannot be analyzed either, and gets such an error in its
-    place.
+    Arguments:
+        networks: the networks to analyze. What is not a network (a path, say) gives an error in its
+            place.
+        thresholds: the lines between one verdict and the next.
+        device: where to compute, for instance "cuda".
+        progress: called after each network with a `Progress`. By default a terminal or a notebook
+            shows a bar after two seconds; False shows none.
 
-    progress: called with where the work stands, after each. Without it, a terminal or a notebook
-        shows a bar after two seconds; False shows none.
+    Returns:
+        One entry per network, in the order given: its `Analysis`, or the `InputError` that says why
+        it has none.
 
-    >>> from algophase import handmade_clock, handmade_pizza
-    >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
-    ['Clock', 'Pizza']
+    Example:
+        >>> from algophase import handmade_clock, handmade_pizza
+        >>> networks = [handmade_clock(23), handmade_pizza(23)]
+        >>> [result.verdict.label for result in analyze_many(networks)]
+        ['Clock', 'Pizza']
     """
     results, total = [], len(networks) if isinstance(networks, Sized) else 0
     is_shown = total > 1 and progress is not False

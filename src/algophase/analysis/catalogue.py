@@ -63,26 +63,31 @@ class Line:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One measured quantity.
+    """One measured quantity: what it is called, what it means, and how to measure it.
 
-    name: in Python, in JSON and as a column. label: what people call it; short: the same for a
-        table's head.
-    meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines
-        it, else "ours".
-    low, high: its range, None where it has no end. percent: shown as a share. line: the line the
-        paper draws, if any.
-    dtype: of its column. measure: how a network's value is found; a tensor may stay on the
-        subject's device.
-    unit_mean: instead of `measure`, the field of `UnitMeans` that it is: a mean over the units of
-        the first hidden layer.
-    shown: whether summaries, reports and the explorer list it among a network's metrics.
-    which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all
-        triples)", which one it is.
+    Arguments:
+        name: its name in Python, in JSON and as a table's column.
+        label: its name in text.
+        meaning: one sentence.
+        short: its name in the head of a table; by default the label.
+        symbol: the paper's symbol.
+        place: where the paper or a later one defines it; "ours" otherwise.
+        low, high: the ends of its range; None where it has none.
+        percent: whether it is printed as a percentage.
+        line: the line that the paper draws, if any.
+        dtype: the type of its column.
+        measure: a function of the network under measurement that gives the value. A tensor may stay
+            on its device.
+        unit_mean: instead of `measure`, a field of `UnitMeans`: a mean over the units of the first
+            hidden layer.
+        shown: whether summaries, reports and the explorer list it.
+        which: what sets it apart from others with the same label, as "(all triples)".
 
-    >>> from algophase import Quantity
-    >>> largest_logit = lambda subject: subject.logits.abs().max()
-    >>> Quantity("logit_scale", "logit scale", measure=largest_logit).label
-    'logit scale'
+    Example:
+        >>> from algophase import Quantity
+        >>> largest_logit = lambda subject: subject.logits.abs().max()
+        >>> Quantity("logit_scale", "logit scale", measure=largest_logit).label
+        'logit scale'
     """
 
     name: str
@@ -103,6 +108,7 @@ class Quantity:
 
     @property
     def head(self) -> str:
+        """Its name in the head of a table."""
         return self.short or self.label
 
     @property
@@ -112,12 +118,19 @@ class Quantity:
 
     @property
     def family(self) -> str:
-        """The label without what is in brackets."""
+        """The label without the part in brackets."""
         return self.label.partition(" (")[0]
 
     def text(self, value: Any, missing: str = "undefined") -> str:
-        """A value as people read it: a share in percent, four decimals between two ends,
-        otherwise four digits.
+        """A value as text: a percentage, four decimals for a range with two ends, otherwise four
+        digits.
+
+        Arguments:
+            value: a number, or None or NaN for no value.
+            missing: what to print for no value.
+
+        Returns:
+            The text.
         """
         if _missing(value):
             return missing
@@ -139,15 +152,24 @@ _CATALOGUE: dict[str, Quantity] = {}  # in the order in which they are listed ev
 
 
 def register(quantity: Quantity) -> Quantity:
-    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed
-    up.
+    """Add a quantity of your own: every analysis then measures it.
 
-    >>> from algophase import Quantity, analyze, handmade_clock, register
-    >>> largest_logit = lambda subject: subject.logits.abs().max()
-    >>> scale = register(Quantity("logit_scale", "logit scale", measure=largest_logit))
-    >>> round(analyze(handmade_clock(7, (1, 2, 3))).logit_scale, 6)
-    3.0
-    >>> unregister("logit_scale")
+    Arguments:
+        quantity: what to add. Its name must be new, so that no column has two meanings.
+
+    Returns:
+        The quantity.
+
+    Raises:
+        InputError: the name is taken.
+
+    Example:
+        >>> from algophase import Quantity, analyze, handmade_clock, register
+        >>> largest_logit = lambda subject: subject.logits.abs().max()
+        >>> scale = register(Quantity("logit_scale", "logit scale", measure=largest_logit))
+        >>> round(analyze(handmade_clock(7, (1, 2, 3))).logit_scale, 6)
+        3.0
+        >>> unregister("logit_scale")
     """
     if not all(part.isidentifier() for part in quantity.name.split(".")):
         raise InputError(

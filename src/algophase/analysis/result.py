@@ -36,28 +36,34 @@ if TYPE_CHECKING:
 class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
-    verdict: which algorithm, with a sentence, its reasons and how sure it is; paper: the paper's
-        label, by the paper's rules.
-    program, instances: what the verdict rests on. cautions: how the network was taken and cut, and
-        what the metrics cannot say.
-    metrics: every metric of the catalogue by its name. Each is an attribute as well:
-        `analysis.circularity`.
-    operand_circularity: of each distinct operand table; with tables of their own, `circularity` is
-        undefined, as in the paper.
-    measured: what the paper's label rests on. instead: what the network learned in place of its
-        task, where that is known.
-    subject: the network under measurement, with all that was computed of it: tables, logits,
-        components, circles, hidden units. `analyze` keeps it; analyses of many networks, and those
-        read from a file or a table, do not have it.
+    Attributes:
+        id: the network's name.
+        metrics: every metric of the catalogue by its name. Each is an attribute as well:
+            `analysis.circularity`.
+        operand_circularity: the circularity of each distinct operand table. With two tables
+            `circularity` is undefined, as in the paper.
+        verdict: which algorithm, with a sentence, its reasons, and how sure it is.
+        program: what the network computes: a profile per key frequency.
+        instances: the small algorithms that it runs side by side.
+        paper: the paper's label, by the paper's rules.
+        measured: the numbers behind the paper's label.
+        circles: the circles of its embedding and what each does.
+        anatomy: of a linear network that adds its embeddings; None for others.
+        cautions: how the network was read and cut, and what the metrics cannot say.
+        instead: what the network learned in place of its task, where we can tell.
+        subject: the network with everything computed from it: tables, logits, components, circles,
+            hidden units. Only `analyze` keeps it; analyses of many networks, and those read from a
+            file or a table, do not have it.
 
-    >>> from algophase import analyze, handmade_pizza
-    >>> analysis = analyze(handmade_pizza(23))
-    >>> analysis
-    <Analysis of pizza-p23-k1-5: two Pizzas; additivity 100.00%, program 99.09%>
-    >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label, analysis.paper_label
-    (1.0, 'Pizza', 'Pizza')
-    >>> [instance.frequencies for instance in analysis.instances.instances]
-    [(1,), (5,)]
+    Example:
+        >>> from algophase import analyze, handmade_pizza
+        >>> analysis = analyze(handmade_pizza(23))
+        >>> analysis
+        <Analysis of pizza-p23-k1-5: two Pizzas; additivity 100.00%, program 99.09%>
+        >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label, analysis.paper_label
+        (1.0, 'Pizza', 'Pizza')
+        >>> [instance.frequencies for instance in analysis.instances.instances]
+        [(1,), (5,)]
     """
 
     id: str
@@ -75,7 +81,7 @@ class Analysis:
     subject: Subject | None = field(default=None, repr=False, compare=False, metadata=UNRECORDED)
 
     def without_subject(self) -> "Analysis":
-        """The same without the network and its logits, for programs that keep thousands."""
+        """The same analysis without the network and its logits: small enough to keep thousands."""
         return replace(self, subject=None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,35 +107,38 @@ class Analysis:
 
     @property
     def paper_label(self) -> PaperLabel:
+        """The label by the paper's rules."""
         return self.paper.label
 
     @property
     def label(self) -> str:
-        """The verdict's, or for a row of an older table the paper's."""
+        """The verdict's label; for a row of an older table the paper's."""
         return self.verdict.label if self.verdict.known else self.paper.label
 
     @property
     def headline(self) -> str:
-        """What the network is in one phrase: the verdict's, or for a row of an older table the
-        paper's label.
-        """
+        """What the network is, in one phrase; for a row of an older table by the paper's label."""
         return self.verdict.headline if self.verdict.known else self.paper.title
 
     @property
     def additivity(self) -> float:
-        """Share of the network's logits that the sum of its instances, each kept alone,
-        explains.
-        """
+        """Share of the network's logits that the sum of its instances explains, each kept alone."""
         return self.instances.additivity
 
     def decide(self, thresholds: Thresholds) -> "Analysis":
-        """The same measurements, with verdict and paper's label by other lines. Nothing is measured
-        again.
+        """The same measurements under other thresholds. Nothing is measured again.
 
-        >>> from algophase import Thresholds, analyze, handmade_clock
-        >>> analysis = analyze(handmade_clock(23))
-        >>> analysis.decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
-        'Clock'
+        Arguments:
+            thresholds: the lines between one verdict and the next.
+
+        Returns:
+            An `Analysis` with a new verdict and paper's label.
+
+        Example:
+            >>> from algophase import Thresholds, analyze, handmade_clock
+            >>> analysis = analyze(handmade_clock(23))
+            >>> analysis.decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
+            'Clock'
         """
         check_thresholds(thresholds)
         verdict = self.verdict
@@ -155,14 +164,14 @@ class Analysis:
         return card(network_text(self))
 
     def plot(self) -> "Figure":
-        """The program as a matplotlib figure, which a notebook shows: the instances' profiles,
-        and shares of the logits.
+        """Draw the program as a Matplotlib figure: the instances' profiles and shares of the
+        logits.
         """
         return draw_program(program_picture(self), f"{self.id}: {self.label}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The record `algophase analyze --json` prints: plain values, null for what is
-        undefined.
+        """The record that `algophase analyze --json` prints: numbers, text and lists, None for what
+        is undefined.
         """
         return record_of(self)
 

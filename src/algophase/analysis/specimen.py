@@ -81,17 +81,20 @@ def answer_of(logits: Tensor) -> Answer:
 
 
 class Specimen(Subject):
-    """name: what it is called where it is shown, by default its id. notes: what should be said
-    about where it comes from.
+    """A network with its analysis, and what it answers with parts of its embedding.
 
-    analysis: if it is known already, as from a table; otherwise it is made when it is first asked
-        for.
-    history: its training curves, where they are known: lists by name, with the epochs among them.
+    Arguments:
+        network: the network.
+        analysis: its analysis, if you have it already; otherwise it is computed on first use.
+        name: its name in pictures and pages; by default its id.
+        notes: what a reader should know about where it comes from.
+        history: its training curves, lists by name, with the epochs among them.
 
-    >>> from algophase import Specimen, handmade_pizza
-    >>> specimen = Specimen(handmade_pizza(59))
-    >>> specimen.title, specimen.without([]).accuracy
-    ('pizza-p59-k1-5-17: Pizza', 1.0)
+    Example:
+        >>> from algophase import Specimen, handmade_pizza
+        >>> specimen = Specimen(handmade_pizza(59))
+        >>> specimen.title, specimen.without([]).accuracy
+        ('pizza-p59-k1-5-17: Pizza', 1.0)
     """
 
     def __init__(
@@ -118,17 +121,19 @@ class Specimen(Subject):
 
     @cached_property
     def analysis(self) -> Analysis:
+        """Its analysis, computed on first use."""
         return analyze_subject(self)
 
     @property
     def has_code(self) -> bool:
-        """Whether it can be run on parts of its embedding: not a network that was saved without
-        its code, nor a function.
+        """Whether it can run on parts of its embedding. A function cannot, nor a network saved
+        without its code.
         """
         return self.given.has_code
 
     @property
     def title(self) -> str:
+        """Its name and its label."""
         return f"{self.name}: {self.analysis.label}"
 
     @cached_property
@@ -137,14 +142,36 @@ class Specimen(Subject):
         return tuple(sorted(self.analysis.circles, key=lambda item: -item.circle.variance_share))
 
     def of_role(self, role: str) -> list[CircleEvidence]:
+        """The circles with one role, the largest first.
+
+        Arguments:
+            role: "Clock", "Pizza", "mixed", "accompanying" or "unclear".
+
+        Returns:
+            The circles.
+        """
         return [item for item in self.evidence if item.role == role]
 
     def number_of(self, item: CircleEvidence) -> int:
-        """Circles are numbered from 1, the largest first."""
+        """The number of a circle: from 1, the largest first.
+
+        Arguments:
+            item: one of `evidence`.
+
+        Returns:
+            The number.
+        """
         return self.evidence.index(item) + 1
 
     def companion(self, item: CircleEvidence) -> CircleEvidence | None:
-        """The circle that accompanies this one."""
+        """The circle that accompanies another one (appendix D).
+
+        Arguments:
+            item: one of `evidence`.
+
+        Returns:
+            Its companion, or None.
+        """
         return next(
             (other for other in self.evidence if other.accompanies == item.circle.frequency), None
         )
@@ -155,16 +182,36 @@ class Specimen(Subject):
         return answer_of(self.logits)
 
     def only(self, circles: Iterable[CircleEvidence]) -> Answer:
-        """What it answers with these circles alone."""
+        """What the network answers with some circles alone.
+
+        Arguments:
+            circles: the circles to keep, from `evidence`.
+
+        Returns:
+            An `Answer`: `accuracy`, the correct `logits`, and which pairs are `right`.
+        """
         return self.answer(_frequencies(circles))
 
     def without(self, circles: Iterable[CircleEvidence]) -> Answer:
-        """What it answers with all but these circles."""
+        """What the network answers without some circles.
+
+        Arguments:
+            circles: the circles to leave out, from `evidence`.
+
+        Returns:
+            An `Answer`: `accuracy`, the correct `logits`, and which pairs are `right`.
+        """
         return self.answer(_frequencies(circles), drop=True)
 
     def answer(self, frequencies: Iterable[int], *, drop: bool = False) -> Answer:
-        """What it answers with these frequencies of its embedding alone, circles or not, or with
-        all but these.
+        """What the network answers with some frequencies of its embedding alone, circles or not.
+
+        Arguments:
+            frequencies: the frequencies to keep.
+            drop: leave these frequencies out instead and keep the rest.
+
+        Returns:
+            An `Answer`: `accuracy`, the correct `logits`, and which pairs are `right`.
         """
         key = frozenset(frequencies), drop
         if key == (frozenset(), True):
@@ -179,7 +226,15 @@ class Specimen(Subject):
         return answer
 
     def isolate(self, circles: Iterable[CircleEvidence], *, drop: bool = False) -> Isolation:
-        """All logits with these circles alone, or with all but these."""
+        """All logits with some circles alone.
+
+        Arguments:
+            circles: the circles to keep, from `evidence`.
+            drop: leave these circles out instead and keep the rest.
+
+        Returns:
+            An `Isolation`, as from `isolate_circles`.
+        """
         key = frozenset(_frequencies(circles)), drop
         if key not in self._isolations:
             self._isolations[key] = self._isolated(key)
@@ -194,9 +249,7 @@ class Specimen(Subject):
         )
 
     def forget_logits(self) -> None:
-        """Free what is large and can be computed again. For a network that is kept for long;
-        `whole` stays known.
-        """
+        """Free what is large and can be computed again, for a network that is kept for long."""
         _ = self.whole
         for name in ("logits", "correct", "largest_wrong", "right", "similarities"):
             self.__dict__.pop(name, None)
@@ -204,7 +257,14 @@ class Specimen(Subject):
 
     @torch.no_grad()
     def first_components(self, count: int) -> Isolation:
-        """All logits with only the first principal components of the embedding."""
+        """All logits with only the first principal components of the embedding.
+
+        Arguments:
+            count: how many components to keep.
+
+        Returns:
+            An `Isolation`, as from `isolate_components`.
+        """
         members = range(1, min(count, self.components.count) + 1)
         return isolate_components(self.network, members, principal=self.components)
 

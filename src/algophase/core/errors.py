@@ -10,15 +10,15 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A file or setting that cannot be used. The message names the value given and the values
-    allowed.
+    """An unusable file or setting. Its message names the value given and the values allowed.
 
-    >>> from algophase import InputError, TaskSettings
-    >>> try:
-    ...     TaskSettings(modulus=1)
-    ... except InputError as error:
-    ...     print(error)
-    modulus is 1; it must be an integer of at least 2
+    Example:
+        >>> from algophase import InputError, TaskSettings
+        >>> try:
+        ...     TaskSettings(modulus=1)
+        ... except InputError as error:
+        ...     print(error)
+        modulus is 1; it must be an integer of at least 2
     """
 
 

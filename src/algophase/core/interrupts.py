@@ -17,19 +17,22 @@ Reason = Literal["interrupted", "out of time", "on request", "too slow"]
 
 
 class Stopped(Exception):
-    """Work ended early: by Ctrl-C, at a deadline, or because it was asked to.
+    """Work ended early: by Ctrl-C, at a deadline, or on request.
 
-    A `progress` function raises it to stop training; `train` saves what it can, and raises it
+    A `progress` function raises it to stop training. `train` then saves what it can, and raises it
     with what there is.
 
-    reason: "interrupted", "out of time", "on request" or "too slow".
-    finished: runs that were done before (`TrainedRun`).
-    partial: the interrupted ensemble as it stands, or all that trained side by side.
-    saved: whether checkpoints let them continue.
+    Arguments:
+        reason: "interrupted", "out of time", "on request" or "too slow".
+        message: the error's text; by default the reason.
+        finished: runs that were done before (`TrainedRun`).
+        partial: the interrupted runs as they are.
+        saved: whether checkpoints let them continue.
 
-    >>> from algophase import Stopped
-    >>> Stopped("out of time").out_of_time
-    True
+    Example:
+        >>> from algophase import Stopped
+        >>> Stopped("out of time").out_of_time
+        True
     """
 
     def __init__(
@@ -49,11 +52,12 @@ class Stopped(Exception):
 
     @property
     def out_of_time(self) -> bool:
+        """Whether a deadline stopped it."""
         return self.reason == "out of time"
 
     @property
     def epochs(self) -> int:
-        """How far the interrupted ensemble is."""
+        """How many epochs the interrupted runs have."""
         return max((run.epochs for run in self.partial), default=0)
 
 

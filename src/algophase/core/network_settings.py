@@ -20,11 +20,22 @@ LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
 @dataclass(frozen=True)
 class TrainingSettings(Settings):
-    """Full-batch AdamW. The learning rate is multiplied by min(step / warmup_steps, 1), step
-    counted from 0.
+    """Full-batch AdamW.
 
-    >>> TrainingSettings(epochs=500).learning_rate
-    0.001
+    Arguments:
+        epochs: number of updates.
+        learning_rate: AdamW learning rate. It is multiplied by min(step / warmup_steps, 1), with
+            steps from 0.
+        weight_decay: AdamW weight decay.
+        beta1, beta2, epsilon: AdamW constants.
+        warmup_steps: updates until the learning rate is full.
+
+    Raises:
+        InputError: a setting is out of range.
+
+    Example:
+        >>> TrainingSettings(epochs=500).learning_rate
+        0.001
     """
 
     epochs: int = 20_000
@@ -43,15 +54,17 @@ class TrainingSettings(Settings):
 
 
 class NetworkSettings(Settings):
-    """What a network is. An architecture is a subclass, a frozen dataclass that answers these
-    questions for itself.
+    """What a network is. Each architecture is a subclass: a frozen dataclass.
 
-    kind: its name in files and tables. trained: whether runs of it can be trained.
-    reads_layouts: whether it reads separate vocabularies and an equals sign (appendix I).
+    Attributes:
+        kind: its name in files and tables.
+        trained: whether runs of it can be trained.
+        reads_layouts: whether it reads separate vocabularies and an equals sign (appendix I).
 
-    >>> from algophase import NetworkSettings, TransformerSettings
-    >>> isinstance(TransformerSettings(width=64), NetworkSettings), TransformerSettings.kind
-    (True, 'transformer')
+    Example:
+        >>> from algophase import NetworkSettings, TransformerSettings
+        >>> isinstance(TransformerSettings(width=64), NetworkSettings), TransformerSettings.kind
+        (True, 'transformer')
     """
 
     kind: ClassVar[str]
@@ -60,16 +73,24 @@ class NetworkSettings(Settings):
 
     @property
     def title(self) -> str:
-        """What it is, in a sentence."""
+        """What it is, in a few words."""
         return f"a {self.kind}"
 
     @property
     def described(self) -> dict[str, Any]:
-        """What is known of it, by name, as people read it."""
+        """Its settings by name, as a summary shows them."""
         return self.to_dict()
 
     def check_task(self, task: TaskSettings) -> None:
-        """Stop at a task that such a network cannot be given."""
+        """Refuse a task that such a network cannot learn.
+
+        Arguments:
+            task: the task.
+
+        Raises:
+            InputError: such a network cannot read the task's tokens, or cannot tell its operands
+                apart.
+        """
         if not self.reads_layouts and (task.separate_vocabularies or task.equals_sign):
             raise InputError(
                 f"a {self.kind} network takes the plain token layout; separate_vocabularies and "
@@ -82,8 +103,8 @@ class NetworkSettings(Settings):
         return TrainingSettings()
 
     def stack_key(self) -> tuple[object, ...]:
-        """What must be equal for two networks to share a stack of parameters, the smaller in the
-        larger's corner.
+        """What two networks must have in common to share a stack of parameters, the smaller in a
+        corner of the larger.
         """
         return (self,)
 
@@ -93,11 +114,14 @@ class NetworkSettings(Settings):
         Arguments:
             stacked: settings of the networks in the stack, all with the same `stack_key`.
             size: rounds each size up.
+
+        Returns:
+            The settings of that network.
         """
         return self
 
     def shapes(self) -> "NetworkSettings":
-        """The same settings but for those that do not change the shape of any parameter."""
+        """The settings without those that change no parameter's shape."""
         return self
 
 
@@ -105,11 +129,21 @@ class NetworkSettings(Settings):
 class TransformerSettings(NetworkSettings):
     """The attention-rate transformer of section 4.2 and appendix F.1.
 
-    A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
-    bare: no attention biases, no layer norm, no mask.
+    It has no attention biases, no layer norm and no mask.
 
-    >>> TransformerSettings(width=64, attention_rate=0.5).head_size
-    16
+    Arguments:
+        width: dimensions of the residual stream. The MLP has 4 * width hidden units.
+        layers: number of layers.
+        heads: heads per layer, each with floor(width / heads) dimensions.
+        activation: "relu" or "gelu".
+        attention_rate: 0 for uniform attention, 1 for learned attention.
+
+    Raises:
+        InputError: a setting is out of range.
+
+    Example:
+        >>> TransformerSettings(width=64, attention_rate=0.5).head_size
+        16
     """
 
     kind: ClassVar[str] = "transformer"
@@ -133,10 +167,12 @@ class TransformerSettings(NetworkSettings):
 
     @property
     def head_size(self) -> int:
+        """Dimensions of a head."""
         return self.width // self.heads
 
     @property
     def hidden(self) -> int:
+        """Hidden units of the MLP."""
         return 4 * self.width
 
     def stack_key(self) -> tuple[object, ...]:
@@ -154,10 +190,18 @@ class TransformerSettings(NetworkSettings):
 class LinearSettings(NetworkSettings):
     """The linear models of appendix E.
 
-    width: what the first linear layer reads; model delta concatenates two embeddings of width / 2.
+    Arguments:
+        model: "alpha", "alpha-prime", "beta", "gamma" or "delta".
+        width: what the first linear layer reads. Model delta concatenates two embeddings of width /
+            2.
+        hidden: hidden units of each layer.
 
-    >>> LinearSettings(model="delta").embedding_width
-    128
+    Raises:
+        InputError: a setting is out of range.
+
+    Example:
+        >>> LinearSettings(model="delta").embedding_width
+        128
     """
 
     kind: ClassVar[str] = "linear"
@@ -182,6 +226,7 @@ class LinearSettings(NetworkSettings):
 
     @property
     def embedding_width(self) -> int:
+        """Dimensions of an operand's embedding."""
         return self.width // 2 if self.model == "delta" else self.width
 
     def check_task(self, task: TaskSettings) -> None:

@@ -35,25 +35,28 @@ PACE = 0.2  # seconds between two changes of a notebook's bar
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a long call stands, in words and in numbers.
+    """How far a long call is, in words and in numbers.
 
-    title, state: the words, before and after a bar.
-    share: how much of the whole work is done, from 0 to 1.
-    seconds_left: for all of it; NaN before the speed is known.
-    done, total: what is counted: networks of an analysis, steps of chains, runs of a sweep.
-    new, counts: of a sweep: runs finished by this call, and all finished runs by outcome.
-    doing: of a sweep: what it works on now.
-    networks, epoch, epochs: of an ensemble in training, which is number `ensemble` of `ensembles`.
-        Small ones train side by side on a GPU, and each of them is reported.
-    rate: networks x epochs per second, of all ensembles in training.
-    training_loss, validation_accuracy: medians over the ensemble at its last history point.
+    Attributes:
+        title, state: the words before and after a bar.
+        share: how much of the whole work is done, from 0 to 1.
+        seconds_left: for all of it; NaN before the speed is known.
+        done, total: counts: networks of an analysis, steps of chains, runs of a sweep.
+        new, counts: of a sweep: runs finished by this call, and all finished runs by outcome.
+        doing: of a sweep: what it works on now.
+        networks, epoch, epochs: of an ensemble in training. Small ensembles train side by side on a
+            GPU, and each of them is reported.
+        ensemble, ensembles: its number, and how many there are.
+        rate: networks x epochs per second, of all ensembles in training.
+        training_loss, validation_accuracy: medians over the ensemble at its last history point.
 
-    >>> from algophase import Progress, analyze_many, handmade_clock
-    >>> def show(progress: Progress) -> None:
-    ...     print(progress.title, progress.done, "of", progress.total)
-    >>> _ = analyze_many([handmade_clock(7), handmade_clock(11)], progress=show)
-    analyzing 1 of 2
-    analyzing 2 of 2
+    Example:
+        >>> from algophase import Progress, analyze_many, handmade_clock
+        >>> def show(progress: Progress) -> None:
+        ...     print(progress.title, progress.done, "of", progress.total)
+        >>> _ = analyze_many([handmade_clock(7), handmade_clock(11)], progress=show)
+        analyzing 1 of 2
+        analyzing 2 of 2
     """
 
     title: str = ""
@@ -76,7 +79,7 @@ class Progress:
 
     @property
     def time_left(self) -> str:
-        """Such as "1:30 left"; empty before the speed is known."""
+        """The time left, such as "1:30 left"; empty before the speed is known."""
         return "" if math.isnan(self.seconds_left) else f"{duration(self.seconds_left)} left"
 
 

@@ -114,14 +114,23 @@ def _changes(settings: Settings, default: Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunSettings(Settings):
-    """One training run. Initial weights and split come from `seed` alone. `training=None` takes the
-    published recipe.
+    """One training run. Its initial weights and its split come from `seed` alone.
 
-    >>> run = RunSettings(network=TransformerSettings(attention_rate=0), seed=1)
-    >>> run.training.epochs
-    20000
-    >>> RunSettings.from_dict(run.to_dict()).run_id == run.run_id
-    True
+    Arguments:
+        task: what to learn.
+        network: what to train.
+        training: how to train it; by default the published recipe for the network.
+        seed: another seed gives another run.
+
+    Raises:
+        InputError: a setting is out of range, or the network cannot learn the task.
+
+    Example:
+        >>> run = RunSettings(network=TransformerSettings(attention_rate=0), seed=1)
+        >>> run.training.epochs
+        20000
+        >>> RunSettings.from_dict(run.to_dict()).run_id == run.run_id
+        True
     """
 
     task: TaskSettings = TaskSettings()
@@ -141,8 +150,8 @@ class RunSettings(Settings):
 
     @cached_property
     def run_id(self) -> str:
-        """Twelve hexadecimal digits that are the same for the same settings on every machine and
-        in every version.
+        """Twelve hexadecimal digits: the same for the same settings on every machine and in every
+        version.
         """
         identity = {
             "kind": self.network.kind,
@@ -155,6 +164,7 @@ class RunSettings(Settings):
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def to_dict(self) -> dict[str, Any]:
+        """The settings as data that JSON can hold."""
         return {
             "task": self.task.to_dict(),
             "network": network_to_dict(self.network),
@@ -164,6 +174,17 @@ class RunSettings(Settings):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Settings from the data that `to_dict` gives.
+
+        Arguments:
+            data: settings by name; a missing one takes its default.
+
+        Returns:
+            The settings.
+
+        Raises:
+            InputError: a setting is unknown or out of range.
+        """
         if not isinstance(data, Mapping):
             raise InputError(f"{cls.__name__} is {shown(data)}; it must be a JSON object")
         parts = dict(data)
@@ -178,10 +199,22 @@ class RunSettings(Settings):
         return super().from_dict(parts)
 
     def to_json(self) -> str:
+        """The settings as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
+        """Settings from the JSON text that `to_json` gives.
+
+        Arguments:
+            text: a JSON object.
+
+        Returns:
+            The settings.
+
+        Raises:
+            InputError: the text is not JSON, or a setting is unknown or out of range.
+        """
         try:
             data = json.loads(text)
         # A JSONDecodeError, or a number of too many digits

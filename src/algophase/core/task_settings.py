@@ -41,28 +41,34 @@ def _checked_relabeling(relabeling: object, modulus: int) -> tuple[tuple[int, ..
 
 @dataclass(frozen=True)
 class TaskSettings(Settings):
-    """Addition modulo `modulus`, how it is written as tokens, and how the pairs are split.
+    """Addition modulo p: how pairs are written as tokens, and how they are split.
 
-    separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of
-        their own.
-    equals_sign: a third position holds the last token of the vocabulary, and the answer is read
-        there.
-    training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate;
-        None where nobody knows, as of a network from elsewhere.
-    outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for
-        each number.
-    operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo
-        the prime `modulus` + 1. That is addition of exponents modulo `modulus`;
-        `TaskSettings.multiplication(59)` says it in terms of the prime.
-    relabeling: addition of numbers under other names, as two or three permutations of 0 .. p - 1:
-        the answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p. Without a
-        third, answers keep their names.
+    Arguments:
+        modulus: p.
+        separate_vocabularies: the second operand is token b + p, so that each operand has its own
+            embedding.
+        equals_sign: a third position has the last token of the vocabulary, and the answer is read
+            there.
+        training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+            None where it is unknown, as for a network from elsewhere.
+        outputs: a transformer's logits: "vocabulary" for one per token, "modulus" for one per
+            number.
+        operation: "add", "subtract" or "multiply". For "multiply" token t stands for t + 1, a
+            non-zero number modulo the prime `modulus` + 1; that is addition of exponents modulo
+            `modulus`. `TaskSettings.multiplication(59)` says it in terms of the prime.
+        relabeling: addition of renamed numbers, as two or three permutations of 0 .. p - 1: the
+            answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p. Without a
+            third, answers keep their names.
 
-    >>> task = TaskSettings(modulus=23, equals_sign=True)
-    >>> task.vocabulary, task.context
-    (24, 3)
-    >>> TaskSettings.multiplication(59).modulus
-    58
+    Raises:
+        InputError: a setting is out of range.
+
+    Example:
+        >>> task = TaskSettings(modulus=23, equals_sign=True)
+        >>> task.vocabulary, task.context
+        (24, 3)
+        >>> TaskSettings.multiplication(59).modulus
+        58
     """
 
     modulus: int = 59
@@ -100,12 +106,20 @@ class TaskSettings(Settings):
 
     @classmethod
     def multiplication(cls, prime: int, **settings: Any) -> Self:
-        """Multiplication of the non-zero numbers modulo a prime."""
+        """Multiplication of the non-zero numbers modulo a prime.
+
+        Arguments:
+            prime: the prime.
+            settings: the other settings of the task.
+
+        Returns:
+            The task.
+        """
         return cls(modulus=prime - 1, operation="multiply", **settings)
 
     @property
     def described(self) -> str:
-        """In words: addition modulo 59."""
+        """The task in words: "addition modulo 59"."""
         if self.operation == "multiply":
             return f"multiplication modulo {self.modulus + 1}"
         name = {
@@ -116,7 +130,7 @@ class TaskSettings(Settings):
 
     @property
     def is_addition(self) -> bool:
-        """Whether numbers add as they are."""
+        """Whether it is addition of numbers under their own names."""
         return self.operation == "add" and not self.relabeling
 
     @property
@@ -140,17 +154,17 @@ class TaskSettings(Settings):
 
     @property
     def vocabulary(self) -> int:
-        """Tokens: p or 2p, and one more for the equals sign."""
+        """Number of tokens: p or 2p, and one more for the equals sign."""
         return self.modulus * (2 if self.separate_vocabularies else 1) + int(self.equals_sign)
 
     @property
     def logits(self) -> int:
-        """How many logits a transformer gives."""
+        """Number of logits of a transformer."""
         return self.modulus if self.outputs == "modulus" else self.vocabulary
 
     @property
     def training_pairs(self) -> int:
-        """How many pairs are trained on."""
+        """Number of pairs to train on."""
         if self.training_fraction is None:
             raise InputError(
                 "training_fraction is not known; give the share of pairs to train on, a number "
@@ -160,5 +174,5 @@ class TaskSettings(Settings):
 
     @property
     def context(self) -> int:
-        """Positions in the input: two operands, and the equals sign."""
+        """Number of positions in the input: two operands, and the equals sign."""
         return 3 if self.equals_sign else 2

@@ -24,23 +24,29 @@ def serve(
     started: Callable[[str], Any] = print,
     watcher: "Watcher | None" = None,
 ) -> None:
-    """Serve a sweep's page, or the map of a folder's sweeps, to a browser until interrupted.
+    """Open a sweep's page, or the map of a folder's sweeps, in a browser until interrupted.
 
     It works without a network connection, and needs the extra `explore`.
 
-    directory: a sweep, a shipped one by its name, a folder of sweeps or of networks; None for the
-        map of the current folder's sweeps and the shipped ones.
-    host: the address to listen at.
-    port: by default 8050, or any free one if that is taken.
-    cache: where retrained networks and analyses are kept; by default ~/.cache/algophase.
-    started: called with the address once it answers.
-    watcher: is told how the analyses of a directory of networks go.
+    Arguments:
+        directory: a sweep, a shipped one by its name, a folder of sweeps or of networks. By default
+            the map of the current folder's sweeps and the shipped ones.
+        host: the address to listen at.
+        port: by default 8050, or any free one if that is taken.
+        cache: where retrained networks and analyses are kept; by default ~/.cache/algophase.
+        started: called with the address once the server answers.
+        watcher: gets the progress of the analyses of a directory of networks.
 
-    Returns when it is interrupted (Ctrl-C).
+    Returns:
+        None, when it is interrupted (Ctrl-C).
 
-    >>> from algophase import serve
-    >>> serve("fixed-width", port=8050)  # doctest: +SKIP
-    http://127.0.0.1:8050/
+    Raises:
+        InputError: the directory has no runs and no networks, or the port is taken.
+
+    Example:
+        >>> from algophase import serve
+        >>> serve("fixed-width", port=8050)  # doctest: +SKIP
+        http://127.0.0.1:8050/
     """
     directory = None if directory is None else Path(directory)
     check_installed()

@@ -30,13 +30,27 @@ def save_pretrained(
     analysis: Analysis | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a directory ready for the Hub and return its path. analysis: of this network, where
-    there is one already.
+    """Write a network as a directory that is ready for the Hugging Face Hub.
 
-    >>> from algophase import handmade_pizza
-    >>> folder = save_pretrained(handmade_pizza(23), directory / "hub-pizza", license="mit")
-    >>> sorted(file.name for file in folder.iterdir())
-    ['README.md', 'config.json', 'correct_logits.png', 'model.safetensors']
+    Arguments:
+        network: the network.
+        directory: where to write model, configuration, card and picture.
+        license: a license of the Hub, such as "mit".
+        analysis: the network's analysis, if you have it already.
+        overwrite: replace files that are there.
+
+    Returns:
+        The directory's path.
+
+    Raises:
+        InputError: the directory has such files and `overwrite` is False, or the license is
+            unknown.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> folder = save_pretrained(handmade_pizza(23), directory / "hub-pizza", license="mit")
+        >>> sorted(file.name for file in folder.iterdir())
+        ['README.md', 'config.json', 'correct_logits.png', 'model.safetensors']
     """
     return _write(network, Path(directory), license, analysis, None, overwrite)
 
@@ -82,13 +96,30 @@ def push_to_hub(
     commit_message: str | None = None,
     analysis: Analysis | None = None,
 ) -> str:
-    """Create the repository if there is none, upload the network with its card, and return the
-    repository's URL.
+    """Upload a network and its card to the Hugging Face Hub.
 
-    A card that is there already is replaced; the Hub keeps the old one in its history.
+    The repository is created if it does not exist. An existing card is replaced; the Hub keeps the
+    old one in its history. It needs the extra `hub`.
 
-    >>> push_to_hub(network, "user/my-network", license="mit", private=True)  # doctest: +SKIP
-    'https://huggingface.co/user/my-network'
+    Arguments:
+        network: the network.
+        repo_id: the repository, as "user/name".
+        license: a license of the Hub, such as "mit".
+        private: whether a new repository is private.
+        token: an access token; by default the one you logged in with.
+        revision: the branch to push to.
+        commit_message: by default a message of ours.
+        analysis: the network's analysis, if you have it already.
+
+    Returns:
+        The repository's URL.
+
+    Raises:
+        InputError: the Hub refuses the upload, or the extra is missing.
+
+    Example:
+        >>> push_to_hub(network, "user/my-network", license="mit", private=True)  # doctest: +SKIP
+        'https://huggingface.co/user/my-network'
     """
     if not is_repository(repo_id):
         raise InputError(

@@ -26,15 +26,25 @@ AGREEMENT = 1e-4
 
 
 def to_transformer_lens(network: Network) -> Any:
-    """A HookedTransformer whose logits at the last position are the network's; in its precision, on
-    its device.
+    """Copy a transformer into a HookedTransformer with the same logits at the last position.
 
-    The hook for the attention rate stays through `reset_hooks()` but is not part of the state dict.
+    It has the network's precision and device. The hook for the attention rate stays through
+    `reset_hooks()` but is not part of the state dict. It needs the extra `lens`.
 
-    >>> from algophase import RunSettings, initialize
-    >>> model = to_transformer_lens(initialize(RunSettings()))  # doctest: +SKIP
-    >>> model.cfg.d_model  # doctest: +SKIP
-    128
+    Arguments:
+        network: a transformer of ours.
+
+    Returns:
+        The HookedTransformer.
+
+    Raises:
+        InputError: the network is not a transformer, or the extra is missing.
+
+    Example:
+        >>> from algophase import RunSettings, initialize
+        >>> model = to_transformer_lens(initialize(RunSettings()))  # doctest: +SKIP
+        >>> model.cfg.d_model  # doctest: +SKIP
+        128
     """
     if not isinstance(network, Transformer) or not network.settings.bare:
         raise InputError(
@@ -88,18 +98,29 @@ class _AttentionRate:
 def from_transformer_lens(
     model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0
 ) -> Network:
-    """A network from a HookedTransformer for modular addition whose answer is read at the last
-    position.
+    """Read a HookedTransformer for modular addition as a network.
 
-    task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has
-        three positions.
-    It becomes our own `Transformer` where that gives the same logits on all pairs. A model that has
+    It becomes our own `Transformer` if that gives the same logits on all pairs. A model with
     anything else in it (layer norm, biases, a mask between layers, another MLP) is wrapped as it
-    is, unless another attention rate than 1 is asked for.
+    is, which needs an attention rate of 1.
 
-    >>> network = from_transformer_lens(model, attention_rate=1.0)  # doctest: +SKIP
-    >>> network.task.modulus  # doctest: +SKIP
-    59
+    Arguments:
+        model: a HookedTransformer that gives its answer at the last position.
+        task: how pairs are written as tokens; by default [a, b], or [a, b, =] if the model has
+            three positions.
+        attention_rate: 0 for uniform attention, 1 for learned attention.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: the model does not fit the task, or has parts that no attention rate other than
+            1 allows.
+
+    Example:
+        >>> network = from_transformer_lens(model, attention_rate=1.0)  # doctest: +SKIP
+        >>> network.task.modulus  # doctest: +SKIP
+        59
     """
     task = task or task_of(
         model.cfg.n_ctx, model.cfg.d_vocab, model.cfg.d_vocab_out, "this HookedTransformer"

@@ -58,16 +58,19 @@ ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network
 def add_architecture(
     settings: type[NetworkSettings], network: Callable[[TaskSettings, Any], Network]
 ) -> None:
-    """Make an architecture of your own known: it is then trained, saved, loaded, swept and analyzed
-    as ours are.
+    """Add your own architecture: it is then trained, saved, loaded, swept and analyzed as ours are.
 
     Arguments:
-        settings: a frozen dataclass that subclasses `NetworkSettings`, with a `kind` no other has,
-            and defaults.
+        settings: a frozen dataclass that subclasses `NetworkSettings`, with a new `kind`, and
+            defaults.
         network: the `Network` subclass, called with a task and such settings.
 
-    >>> from algophase import TransformerSettings, add_architecture
-    >>> add_architecture(TransformerSettings, Transformer)  # which every transformer of ours is
+    Raises:
+        InputError: another architecture has this `kind`.
+
+    Example:
+        >>> from algophase import TransformerSettings, add_architecture
+        >>> add_architecture(TransformerSettings, Transformer)  # which every transformer of ours is
     """
     of_this_kind = NETWORK_KINDS.setdefault(settings.kind, settings)
     if of_this_kind is not settings:
@@ -78,11 +81,22 @@ def add_architecture(
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
-    """A network with its memory allocated and nothing in it yet.
+    """Make a network with uninitialized weights.
 
-    >>> network = build(TaskSettings(modulus=23), TransformerSettings(width=32))
-    >>> tuple(network.state_dict()["embed.W_E"].shape)
-    (23, 32)
+    Arguments:
+        task: what it solves.
+        settings: what it is.
+
+    Returns:
+        The network; load or draw its weights before use.
+
+    Raises:
+        InputError: no architecture has such settings.
+
+    Example:
+        >>> network = build(TaskSettings(modulus=23), TransformerSettings(width=32))
+        >>> tuple(network.state_dict()["embed.W_E"].shape)
+        (23, 32)
     """
     if type(settings) not in ARCHITECTURES:
         choices = ", ".join(kind.__name__ for kind in ARCHITECTURES)
@@ -99,11 +113,21 @@ def template(task: TaskSettings, settings: NetworkSettings) -> Network:
 
 
 def initialize(run: RunSettings) -> Network:
-    """The network a run starts from, drawn from its seed alone.
+    """Make the network that a run starts from, drawn from its seed alone.
 
-    >>> network = initialize(RunSettings(network=TransformerSettings(width=32), seed=3))
-    >>> network.id == network.run.run_id
-    True
+    Arguments:
+        run: the run's settings.
+
+    Returns:
+        The network before training.
+
+    Raises:
+        InputError: `run` is not `RunSettings`.
+
+    Example:
+        >>> network = initialize(RunSettings(network=TransformerSettings(width=32), seed=3))
+        >>> network.id == network.run.run_id
+        True
     """
     if not isinstance(run, RunSettings):
         raise InputError(f"the run is {shown(run)}; it must be RunSettings")

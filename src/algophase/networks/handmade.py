@@ -102,12 +102,22 @@ class Clock(Network):
 
 @torch.no_grad()
 def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) -> Clock:
-    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus,
-    unless others are given.
+    """Make a Clock by hand, with one unit circle per frequency.
 
-    >>> from algophase import analyze
-    >>> analyze(handmade_clock(23)).verdict.label
-    'Clock'
+    Arguments:
+        modulus: p.
+        frequencies: one per circle; by default those of 1, 5 and 17 that fit the modulus.
+
+    Returns:
+        A network that computes equation 1 of the paper.
+
+    Raises:
+        InputError: a frequency does not fit the modulus.
+
+    Example:
+        >>> from algophase import analyze
+        >>> analyze(handmade_clock(23)).verdict.label
+        'Clock'
     """
     frequencies = _check_frequencies(modulus, frequencies)
     network = Clock(
@@ -122,17 +132,28 @@ def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) 
 def handmade_pizza(
     modulus: int = 59, frequencies: Sequence[int] | None = None, *, accompanied: bool = False
 ) -> Linear:
-    """A Pizza as a Model alpha, one unit circle per frequency: 1, 5 and 17, as far as they fit,
-    unless others are given.
+    """Make a Pizza by hand: a Model alpha with one unit circle per frequency.
 
-    accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice
-        the frequency. At even
-    p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones
-    cannot tell their label c from c + p/2. Accompanying pizzas answer them.
+    For an even modulus no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them
+    antipodal, even ones cannot distinguish their label c from c + p/2. Accompanying pizzas answer
+    them.
 
-    >>> from algophase import analyze
-    >>> analyze(handmade_pizza(23)).verdict.label
-    'Pizza'
+    Arguments:
+        modulus: p.
+        frequencies: one per circle; by default those of 1, 5 and 17 that fit the modulus.
+        accompanied: add to each pizza its accompanying pizza (appendix D) at half strength, a
+            circle of twice the frequency.
+
+    Returns:
+        A linear network, Model alpha of appendix E.
+
+    Raises:
+        InputError: a frequency does not fit the modulus.
+
+    Example:
+        >>> from algophase import analyze
+        >>> analyze(handmade_pizza(23)).verdict.label
+        'Pizza'
     """
     frequencies = _check_frequencies(modulus, frequencies)
     labels = torch.arange(modulus)

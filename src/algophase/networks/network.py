@@ -64,21 +64,28 @@ OF_ONE_CLASS = ("jacobians", "pair_logits", "is_pure", "is_recordable", "label_a
 
 
 class Network(nn.Module):
-    """Base of all networks.
+    """The base class of all networks. To analyze your own, subclass it and write `operand_tables`
+    and `logits_from_embeddings`.
 
-    task, settings: what it solves and what it is.
-    id: how it is called in reports; run: its training settings where they are known.
-    cut: what the operand tables are: an embedding, a first layer that reads one-hot numbers, or
-        none at all.
-    notes: what should be said about where it comes from and how it was cut.
+    Arguments:
+        task: what it solves.
+        settings: what it is.
 
-    >>> from algophase import handmade_pizza
-    >>> network = handmade_pizza(23)
-    >>> [tuple(table.shape) for table in network.operand_tables()]
-    [(23, 4), (23, 4)]
-    >>> logits, cache = network.run_with_cache()
-    >>> tuple(logits.shape)
-    (529, 23)
+    Attributes:
+        id: its name in reports.
+        run: the settings of its training run, or None.
+        cut: what the operand tables are: "embedding", "first layer" (which reads one-hot numbers)
+            or "none".
+        notes: what a reader should know about where it comes from and how it was cut.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> network = handmade_pizza(23)
+        >>> [tuple(table.shape) for table in network.operand_tables()]
+        [(23, 4), (23, 4)]
+        >>> logits, cache = network.run_with_cache()
+        >>> tuple(logits.shape)
+        (529, 23)
     """
 
     concurrent: bool = True  # whether several threads may run it at once
@@ -114,49 +121,51 @@ class Network(nn.Module):
         return f"<{type(self).__name__} {self.id}: {self.task.described}; {described}>"
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
-        """Embeddings of the first and of the second operand, each (p, width); the same tensor
-        where they share one.
+        """Embeddings of the first and the second operand, each (p, width); one tensor twice if they
+        share it.
         """
         raise NotImplementedError
 
     def logits_from_embeddings(
         self, first: Tensor, second: Tensor, cache: Cache | None = None
     ) -> Tensor:
-        """Logits (n, outputs) for operand embeddings (n, width); positional embeddings are added
-        inside.
+        """Compute the logits for operand embeddings. Positional embeddings are added inside.
+
+        Arguments:
+            first, second: embeddings of the operands, each (n, width).
+            cache: a dictionary that takes every named activation.
+
+        Returns:
+            Logits (n, outputs).
         """
         raise NotImplementedError
 
     @property
     def architecture(self) -> str:
-        """What its code is called."""
+        """The name of its class."""
         return type(self).__name__
 
     @property
     def concatenates(self) -> bool:
-        """Whether the operands' embeddings are concatenated, so that each has a basis of its
-        own.
-        """
+        """Whether it concatenates the operands' embeddings, so that each has its own basis."""
         return False
 
     @property
     def normalizes(self) -> bool:
-        """Whether it has layer norm or the like, which rescales what is left of an embedding
-        when a part is taken out.
+        """Whether it has layer norm or the like, which rescales the rest of an embedding after a
+        cut.
         """
         return any("Norm" in type(module).__name__ for module in self.modules())
 
     @property
     def is_recordable(self) -> bool:
-        """Whether the operations that run it depend on its shapes and settings alone, not on its
-        numbers.
-        """
+        """Whether its operations depend only on its shapes and settings, not on its numbers."""
         return False
 
     @property
     def label_axis(self) -> int | None:
-        """The axis of the labels in its parameters `unembed`, where those and `embed` are all that
-        knows the order of its numbers; None where that is not so.
+        """The axis of the labels in its parameters `unembed`; None if other parameters know the
+        labels' order too.
         """
         return None
 
@@ -166,8 +175,17 @@ class Network(nn.Module):
         return True
 
     def checked_logits(self, first: Tensor, second: Tensor) -> Tensor:
-        """`logits_from_embeddings`, or what is wrong with what it gives. More outputs than labels
-        are allowed: they are wrong answers.
+        """`logits_from_embeddings`, with a check of what it gives. More outputs than labels are
+        allowed: they count as wrong answers.
+
+        Arguments:
+            first, second: embeddings of the operands, each (n, width).
+
+        Returns:
+            Logits (n, outputs).
+
+        Raises:
+            InputError: the logits have another shape or type.
         """
         logits: object = self.logits_from_embeddings(first, second)
         p, pairs = self.task.modulus, len(first)
@@ -185,47 +203,54 @@ class Network(nn.Module):
         return logits
 
     def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
-        """Logits at operand embeddings (n, width), and their gradients by either operand.
+        """Compute logits and their gradients by each operand's embedding.
 
-        The two operands are separate inputs here, also where they share one table and a = b.
+        The operands are separate inputs here, even where they share one table and a = b.
 
-        cache: takes the hidden units' pre-activations by their hook names, where the chain rule is
-            written out.
+        Arguments:
+            first, second: embeddings of the operands, each (n, width).
+            cache: a dictionary that takes the hidden units' pre-activations, if the chain rule is
+                written out.
+
+        Returns:
+            `Jacobians`: logits (n, outputs) and two gradients, each (n, p, width).
         """
         return by_autograd(self, first, second)
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:
-        """What gives the logits of all pairs, on any operand tables (n, p, width). What all tables
-        share is done here, once.
-        """
+        """A function that gives the logits of all pairs for operand tables (n, p, width)."""
         return by_pairs(self)
 
     def hidden_layer(self) -> HiddenUnits | None:
-        """Its first hidden layer; None where it has none, or nobody has said which it is."""
+        """Its first hidden layer; None if it has none, or if it does not say which it is."""
         return None
 
     def sum_layers(self) -> SumLayers | None:
-        """Its layers, where it reads the sum of its two embeddings by one or two ReLU layers."""
+        """Its layers, if it reads the sum of its two embeddings with one or two ReLU layers; None
+        otherwise.
+        """
         return None
 
     def stream_layer(self) -> StreamLayer | None:
-        """Its hidden layer, where that is its only one and stands in a residual stream."""
+        """Its hidden layer, if it has just one and that stands in a residual stream; None
+        otherwise.
+        """
         return None
 
     def residual_stream(self) -> ResidualStream | None:
-        """Its residual stream, layer by layer."""
+        """Its residual stream, layer by layer; None if it has none."""
         return None
 
     def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
-        """What gives the attention of its first layer's heads at the last position, (n, heads,
-        positions), of operand embeddings (n, width).
+        """A function from operand embeddings (n, width) to the attention of the first layer's heads
+        at the last position, (n, heads, positions); None if it has no attention.
         """
         return None
 
     def without_equals_sign(self) -> "Network | None":
-        """The same weights with the operands alone as input: no third position, the answer read at
-        the second operand. None where there is no equals sign.
+        """The same weights without the third position: the answer is read at the second operand.
+        None if there is no equals sign.
         """
         return None
 
@@ -239,7 +264,15 @@ class Network(nn.Module):
         return (first,) if _same(first, second) else (first, second)
 
     def forward(self, sequence: Tensor, cache: Cache | None = None) -> Tensor:
-        """Logits (n, outputs) for tokens (n, context) as `task.tokens` writes them."""
+        """Compute the logits for tokens, written as the task says.
+
+        Arguments:
+            sequence: tokens (n, context).
+            cache: a dictionary that takes every named activation.
+
+        Returns:
+            Logits (n, outputs).
+        """
         first, second = self.operand_tables()
         offset = self.task.modulus if self.task.separate_vocabularies else 0
         return self.logits_from_embeddings(
@@ -247,8 +280,13 @@ class Network(nn.Module):
         )
 
     def run_with_cache(self, sequence: Tensor | None = None) -> tuple[Tensor, Cache]:
-        """Logits and every named activation; on all p * p pairs, in lexicographic order, unless
-        tokens are given.
+        """Compute logits and every named activation.
+
+        Arguments:
+            sequence: tokens (n, context); by default all p * p pairs in lexicographic order.
+
+        Returns:
+            Logits (n, outputs), and the activations by name.
         """
         if sequence is None:
             device = self.operand_tables()[0].device
@@ -261,9 +299,10 @@ class Network(nn.Module):
 
         They are the start of a SHA-256 over every tensor, with its name, precision and shape.
 
-        >>> from algophase import handmade_clock
-        >>> handmade_clock(23).weights_digest() == handmade_clock(23).weights_digest()
-        True
+        Example:
+            >>> from algophase import handmade_clock
+            >>> handmade_clock(23).weights_digest() == handmade_clock(23).weights_digest()
+            True
         """
         digest = hashlib.sha256()
         for name, tensor in sorted(self.state_dict().items()):
@@ -274,7 +313,11 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def check_finite(self) -> None:
-        """Stop at the first parameter that holds a NaN or an infinity, and name it."""
+        """Refuse weights that are not finite.
+
+        Raises:
+            InputError: a parameter has a NaN or an infinity; the message names it.
+        """
         # A sum is finite only if all its terms are. That is nearly always so, and waits for a GPU
         # once, not at each parameter.
         by_device: dict[torch.device, list[Tensor]] = {}
@@ -293,7 +336,11 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def initialize(self, seed: int) -> None:
-        """Draw every parameter from its own stream of `seed`, on the CPU."""
+        """Draw every parameter on the CPU, each from its own random stream.
+
+        Arguments:
+            seed: another seed gives other weights.
+        """
         rules = self.initial_values()
         for name, parameter in self.named_parameters():
             rule, draw = rules[name], generator(seed, name)

@@ -130,35 +130,45 @@ def wrap(
     outputs: int | None = None,
     operation: str = "add",
 ) -> Network:
-    """Any PyTorch module that adds modulo `modulus` as a network to analyze. Its own weights and
-    mode are left alone.
+    """Wrap any PyTorch module that adds modulo p as a network to analyze. The module is not
+    changed.
 
-    embedding: the name of what turns the operands into vectors: a module (`"embed"`), a bare
-        parameter (`"W_E"`), one of them for each operand, or for one-hot input the first layer.
-        Found by itself where there is just one choice.
-    tokens: how a pair is written. A template: `"a b ="`, `"a b+59"`, `"a, b"` for two arguments;
-        any other word is a token of its own from `modulus` on, a number is that token. `"one-hot"`
-        and `"one-hot sum"` give both numbers beside each other or added. Or a function of two
-        tensors (n,) that gives the module's arguments.
-    answer: where the logits are: a position (the last), a named output, or a function of what the
-        module gives.
-    outputs: keep so many columns of the logits; others count as wrong answers.
-    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime. "auto"
-        takes what its answers follow, which may also be addition of numbers under other names.
+    A function of (a, b) that gives logits works too, without what needs an embedding.
 
-    A plain function of (a, b) that gives logits works too, without what needs an embedding.
+    Arguments:
+        module: the module or function.
+        modulus: p.
+        embedding: the name of what turns the operands into vectors: a module (`"embed"`), a bare
+            parameter (`"W_E"`), one of them for each operand, or for one-hot input the first layer.
+            By default the only one that fits.
+        tokens: how a pair is written. A template: `"a b ="`, `"a b+59"`, `"a, b"` for two
+            arguments; any other word is a token of its own from `modulus` on, a number is that
+            token. `"one-hot"` and `"one-hot sum"` give both numbers side by side or added. Or a
+            function of two tensors (n,) that gives the module's arguments.
+        answer: where the logits are: a position (the last), a named output, or a function of what
+            the module gives.
+        outputs: keep this many columns of the logits; columns beyond p count as wrong answers.
+        operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime. "auto"
+            takes what the answers follow, which may also be addition of renamed numbers.
 
-    >>> import torch
-    >>> from algophase import analyze, wrap
-    >>> class Adder(torch.nn.Module):
-    ...     def __init__(self):
-    ...         super().__init__()
-    ...         self.embed, self.out = torch.nn.Embedding(7, 16), torch.nn.Linear(16, 7)
-    ...     def forward(self, tokens):
-    ...         return self.out(self.embed(tokens).sum(1).relu())
-    >>> network = wrap(Adder(), modulus=7)
-    >>> [tuple(table.shape) for table in network.operand_tables()], network.notes[0]
-    ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
+    Returns:
+        The network; its `notes` say how the module was read.
+
+    Raises:
+        InputError: the module cannot be read; the message says which argument to give.
+
+    Example:
+        >>> import torch
+        >>> from algophase import analyze, wrap
+        >>> class Adder(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.embed, self.out = torch.nn.Embedding(7, 16), torch.nn.Linear(16, 7)
+        ...     def forward(self, tokens):
+        ...         return self.out(self.embed(tokens).sum(1).relu())
+        >>> network = wrap(Adder(), modulus=7)
+        >>> [tuple(table.shape) for table in network.operand_tables()], network.notes[0]
+        ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
     """
     if isinstance(module, Network):
         raise InputError(f"network {module.id} is a network already; analyze takes it as it is")

@@ -18,21 +18,27 @@ def reproduce(
 ) -> list[Made]:
     """Make the paper's tables and figures, and compare its numbers with ours.
 
-    labels: items by the paper's own labels (`algophase paper` lists them), or "all".
-    out: directory for pictures, tables and claims.csv.
-    own: your sweeps, which go before the gallery's.
-    released: directory of the authors' released files, to take networks and runs from.
-    gallery: our own sweeps and networks; by default the one shipped.
-    progress: called with each item when it is made.
+    Arguments:
+        labels: items by the paper's own labels (`algophase paper` lists them), or "all".
+        out: directory for pictures, tables and claims.csv.
+        own: your sweeps, which are used before the gallery's.
+        released: directory of the authors' released files, to take networks and runs from.
+        gallery: our own sweeps and networks; by default the shipped ones.
+        progress: called with each item after it is made.
 
-    Returns what was made, one entry per item: `verdict` says whether its claims hold, `claims` has
-    the published values beside ours, `files` the pictures and tables, and `problem` says why an
-    item could not be made.
+    Returns:
+        One entry per item: `verdict` says whether its claims hold, `claims` has the published
+        values next to ours, `files` the pictures and tables, and `problem` says why an item could
+        not be made.
 
-    >>> from algophase import reproduce
-    >>> (picture,) = reproduce("clock-pizza", out=directory)
-    >>> picture.verdict, [file.name for file in picture.files]
-    ('5 supported', ['clock-pizza.png', 'clock-pizza.svg'])
+    Raises:
+        InputError: a label is unknown, or a directory cannot be read.
+
+    Example:
+        >>> from algophase import reproduce
+        >>> (picture,) = reproduce("clock-pizza", out=directory)
+        >>> picture.verdict, [file.name for file in picture.files]
+        ('5 supported', ['clock-pizza.png', 'clock-pizza.svg'])
     """
     sources = Sources(
         None if gallery is None else Path(gallery),

@@ -67,27 +67,34 @@ def report(
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
-    paths: network files, directories of them, networks themselves, sweeps' directories, Parquet
-        files of runs, names of shipped sweeps.
-    out: the page to write.
-    population: the sweep whose runs networks are set among; by default the gallery's fixed-width,
-        for networks of its kind.
-    released: the authors' released table, which sweeps are compared with.
-    title: the page's title; by default its contents.
-    min_accuracy: accuracy from which a network counts as having learned.
-    progress: called before each network is analyzed, with where the work stands.
-    format, activation, attention_rate, modulus, state: of network files that do not say so
-        themselves (`load`).
+    What cannot be read is logged as an error; the rest is still written. It needs the extra
+    `explore`.
 
-    What cannot be read is logged as an error and the rest is still written.
+    Arguments:
+        paths: network files, directories of them, networks themselves, sweeps' directories, Parquet
+            files of runs, names of shipped sweeps.
+        out: the page to write.
+        population: the sweep whose runs networks are shown among; by default the gallery's
+            fixed-width, for networks of its kind.
+        released: the authors' released table, which sweeps are compared with.
+        title: the page's title; by default its contents.
+        min_accuracy: accuracy from which a network counts as having learned.
+        progress: called with a `Progress` before each network is analyzed.
+        format, activation, attention_rate, modulus, state: what network files do not say
+            themselves; see `load`.
 
-    Returns a `Report`: its `path`, its `contents` in words, and `problems`, why something given is
-    not on the page. It needs the extra `explore`.
+    Returns:
+        A `Report`: its `path`, its `contents` in words, and `problems`, why something given is not
+        on the page.
 
-    >>> from algophase import handmade_pizza, report
-    >>> page = report([handmade_pizza(7, (1, 2))], directory / "report.html")
-    >>> page.contents, page.problems
-    ('1 network', ())
+    Raises:
+        InputError: nothing could be read, or `out` does not end in .html.
+
+    Example:
+        >>> from algophase import handmade_pizza, report
+        >>> page = report([handmade_pizza(7, (1, 2))], directory / "report.html")
+        >>> page.contents, page.problems
+        ('1 network', ())
     """
     out = Path(out)
     if out.suffix.lower() not in (".html", ".htm"):

@@ -24,13 +24,22 @@ if TYPE_CHECKING:
 
 
 def plot_circles(network: Network | Specimen) -> "Figure":
-    """The numbers 0 .. p - 1 as the network's embedding places them, in the plane of each of its
-    largest circles.
+    """Draw the embedded numbers 0 .. p - 1 in the plane of each of the largest circles.
 
-    >>> from algophase import handmade_pizza, plot_circles
-    >>> figure = plot_circles(handmade_pizza(23, (1, 5)))
-    >>> [axes.get_title() for axes in figure.axes]
-    ['k = 1, 50.0% of variance', 'k = 5, 50.0% of variance']
+    Arguments:
+        network: a network, or a `Specimen`.
+
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        InputError: the embedding has no circle.
+
+    Example:
+        >>> from algophase import handmade_pizza, plot_circles
+        >>> figure = plot_circles(handmade_pizza(23, (1, 5)))
+        >>> [axes.get_title() for axes in figure.axes]
+        ['k = 1, 50.0% of variance', 'k = 5, 50.0% of variance']
     """
     specimen = _specimen(network)
     if not specimen.evidence:
@@ -43,12 +52,18 @@ def plot_circles(network: Network | Specimen) -> "Figure":
 
 
 def plot_correct_logits(network: Network | Specimen) -> "Figure":
-    """The logit of the right answer for every pair, rows a - b and columns a + b: a Pizza shows
-    bands, a Clock none.
+    """Draw the logit of the right answer for every pair: a Pizza shows bands, a Clock none.
 
-    >>> from algophase import handmade_clock, plot_correct_logits
-    >>> plot_correct_logits(handmade_clock(23)).axes[0].get_ylabel()
-    'a − b mod 23'
+    Arguments:
+        network: a network, or a `Specimen`.
+
+    Returns:
+        A Matplotlib figure with rows a - b and columns a + b.
+
+    Example:
+        >>> from algophase import handmade_clock, plot_correct_logits
+        >>> plot_correct_logits(handmade_clock(23)).axes[0].get_ylabel()
+        'a − b mod 23'
     """
     specimen = _specimen(network)
     with house_style():
@@ -56,12 +71,21 @@ def plot_correct_logits(network: Network | Specimen) -> "Figure":
 
 
 def plot_gradients(network: Network | Specimen) -> "Figure":
-    """How a logit changes with each operand's embedding, first against second; on the dashed line
-    they are equal.
+    """Draw a logit's gradient by the first operand's embedding against that by the second's.
 
-    >>> from algophase import handmade_pizza, plot_gradients
-    >>> plot_gradients(handmade_pizza(23)).axes[0].get_xlabel()
-    'gradient, first operand'
+    Arguments:
+        network: a network, or a `Specimen`.
+
+    Returns:
+        A Matplotlib figure; on its dashed line the two gradients are equal.
+
+    Raises:
+        InputError: the network has no embedding to take gradients by.
+
+    Example:
+        >>> from algophase import handmade_pizza, plot_gradients
+        >>> plot_gradients(handmade_pizza(23)).axes[0].get_xlabel()
+        'gradient, first operand'
     """
     specimen = _specimen(network)
     if not specimen.has_code:
@@ -73,13 +97,23 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
 
 
 def plot_attention(network: Network | Specimen) -> "Figure":
-    """What the position that answers takes from each operand, for every pair, head by head.
+    """Draw the attention of the answering position to each operand, for every pair and head.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings
-    >>> from algophase import initialize, plot_attention
-    >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8)))
-    >>> plot_attention(untrained).axes[0].get_title()
-    'layer 1, head 1'
+    Arguments:
+        network: a transformer, or a `Specimen` of one.
+
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        InputError: the network has no attention.
+
+    Example:
+        >>> from algophase import RunSettings, TaskSettings, TransformerSettings
+        >>> from algophase import initialize, plot_attention
+        >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8)))
+        >>> plot_attention(untrained).axes[0].get_title()
+        'layer 1, head 1'
     """
     specimen = _specimen(network)
     if specimen.network.first_attention() is None:
@@ -92,14 +126,22 @@ def plot_attention(network: Network | Specimen) -> "Figure":
 
 
 def plot_program(network: Network | Specimen | Analysis) -> "Figure":
-    """What the network computes: the profile g(a - b) of each instance with its form, and shares of
+    """Draw what a network computes: each instance's profile g(a - b) with its form, and shares of
     the logits.
 
-    An analysis is enough. Its `plot` method draws the same.
+    Arguments:
+        network: a network, a `Specimen`, or an `Analysis`, whose `plot` method draws the same.
 
-    >>> from algophase import handmade_pizza, plot_program
-    >>> plot_program(handmade_pizza(23, (1, 5))).axes[0].get_ylabel()
-    'g(a − b)'
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        InputError: the analysis comes from a table, which has no profiles.
+
+    Example:
+        >>> from algophase import handmade_pizza, plot_program
+        >>> plot_program(handmade_pizza(23, (1, 5))).axes[0].get_ylabel()
+        'g(a − b)'
     """
     if isinstance(network, Analysis):
         analysis = network
@@ -116,14 +158,23 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
 
 
 def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
-    """The metrics of a population against the attention rate, one point per network, colored by
-    verdict.
+    """Draw the metrics of a population against the attention rate, one point per network, colored
+    by verdict.
 
-    runs: a population, a sweep's directory, a Parquet file of runs, or the name of a shipped sweep.
+    Arguments:
+        runs: a population, a sweep's directory, a Parquet file of runs, or the name of a shipped
+            sweep.
 
-    >>> from algophase import plot_phase_diagram
-    >>> plot_phase_diagram("fixed-width").axes[0].get_xlabel()
-    'attention rate'
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        InputError: the runs have no attention rate, or no metrics.
+
+    Example:
+        >>> from algophase import plot_phase_diagram
+        >>> plot_phase_diagram("fixed-width").axes[0].get_xlabel()
+        'attention rate'
     """
     if isinstance(runs, str | Path):
         runs = Runs.read(runs)

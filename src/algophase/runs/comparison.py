@@ -105,27 +105,33 @@ def compare(
 ) -> Comparison:
     """Test whether two sets of training runs are the same population.
 
-    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of
-    the attention rate, by depth and width, and the phase boundaries (docs/method.md). A column that
-    one side lacks is not tested.
+    It tests the shares of runs at full accuracy and with circles, the metrics in each tenth of the
+    attention rate, by depth and width, and the phase boundaries (docs/method.md). A column that one
+    side lacks is not tested.
 
-    ours, theirs: sweeps' directories, Parquet files of runs, names of shipped sweeps, `Runs`, or
-        tables in our column names.
-    names: what to call the two; by default as their files are called.
-    released: in place of `theirs`, the authors' released table (a CSV file). Settings must then
-        have values in common.
-    level: chance of calling two identical populations different, over all tests.
-    resamples: of the bootstrap, for the interval of each boundary; at least 100.
-    same_settings: refuse if a setting has no value in common, rather than note it.
-    seed: of the bootstrap.
+    Arguments:
+        ours, theirs: sweeps' directories, Parquet files of runs, names of shipped sweeps, `Runs`,
+            or tables in our column names.
+        names: what to call the two; by default their files' names.
+        released: in place of `theirs`, the authors' released table (a CSV file). Settings must then
+            have values in common.
+        level: chance of calling two identical populations different, over all tests.
+        resamples: bootstrap resamples for the interval of each boundary; at least 100.
+        same_settings: refuse if a setting has no value in common, rather than note it.
+        seed: of the bootstrap.
 
-    Returns a `Comparison`: `indistinguishable`, `rejected` (the tests that tell them apart),
-    `boundaries`; `print` says it in plain words.
+    Returns:
+        A `Comparison`: `indistinguishable`, `rejected` (the tests that distinguish them),
+        `boundaries`. `print` shows all of it.
 
-    >>> from algophase import Runs, compare
-    >>> comparison = compare("fixed-width", "gelu", resamples=100)
-    >>> comparison.indistinguishable, comparison.rejected[0].measure
-    (False, 'gradient_symmetricity')
+    Raises:
+        InputError: a table cannot be read, or no test is possible.
+
+    Example:
+        >>> from algophase import Runs, compare
+        >>> comparison = compare("fixed-width", "gelu", resamples=100)
+        >>> comparison.indistinguishable, comparison.rejected[0].measure
+        (False, 'gradient_symmetricity')
     """
     if (theirs is None) == (released is None):
         raise InputError("give either theirs or released to compare with")

@@ -112,18 +112,28 @@ class Laws:
 def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed: int = 0) -> Laws:
     """Test which laws of selection hold among the accurate networks of a table.
 
-    level: the family-wise error rate, of seeing any law where there is none.
-    starts: whether to draw every network's start again from its seed, which takes a few
-        milliseconds per network.
-    seed: of simulations.
+    Arguments:
+        runs: the table's runs.
+        level: the family-wise error rate: the chance of reporting any law where there is none.
+        starts: draw every network's initial weights again from its seed, a few milliseconds per
+            network. The law of starts needs it.
+        seed: of the simulations.
 
-    >>> from algophase import Runs, selection_laws
-    >>> laws = selection_laws(Runs.read("gelu"), starts=False)
-    >>> for law in laws.laws:
-    ...     print(law.name, "-", laws.answer(law))
-    number and attention rate - no sign of one
-    equal - no sign of one
-    doubling - no sign of one
+    Returns:
+        `Laws`: `laws` has each test's effect, interval and p-value, and `answer(law)` says what it
+        shows. `print` shows all of it.
+
+    Raises:
+        InputError: the table has no key frequencies, or `level` is out of range.
+
+    Example:
+        >>> from algophase import Runs, selection_laws
+        >>> laws = selection_laws(Runs.read("gelu"), starts=False)
+        >>> for law in laws.laws:
+        ...     print(law.name, "-", laws.answer(law))
+        number and attention rate - no sign of one
+        equal - no sign of one
+        doubling - no sign of one
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")

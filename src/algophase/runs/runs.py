@@ -91,17 +91,24 @@ def _numeric() -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """name: what the population is called; rows: of the table it comes from; left_out: runs without
-    an outcome, by reason.
+    """The runs of a table, on pandas: counts, filters, groups and phase boundaries. Make it with
+    `Runs.read`.
 
-    source: where it comes from, in words. label: the settings that a group's runs share.
-    verdict_name: what a run's verdict is: a verdict, or in an older table the paper's label.
-    named_by: the column with what a run is called.
+    Arguments:
+        name: the population's name.
+        frame: one row per run.
+        rows: rows of the table it comes from.
+        left_out: runs without an outcome: how many, and why.
+        source: where it comes from, in words.
+        label: the settings that all its runs share.
+        verdict_name: what a run's verdict is: a verdict, or in an older table the paper's label.
+        named_by: the column with the runs' names.
 
-    >>> from algophase import Runs
-    >>> runs = Runs.read("fixed-width")  # shipped with the package
-    >>> len(runs), len(runs.accurate), len(runs.circular)
-    (3728, 3721, 1331)
+    Example:
+        >>> from algophase import Runs
+        >>> runs = Runs.read("fixed-width")  # shipped with the package
+        >>> len(runs), len(runs.accurate), len(runs.circular)
+        (3728, 3721, 1331)
     """
 
     name: str
@@ -117,11 +124,15 @@ class Runs:
         return f"<Runs {self.name}: {len(self.frame):,}>"
 
     def plot(self) -> "Figure":
-        """The phase diagram by attention rate as a matplotlib figure, which a notebook shows:
-        metrics of the accurate runs, colored by verdict.
+        """Draw the metrics of the accurate runs against the attention rate, colored by verdict, as
+        a Matplotlib figure.
 
-        >>> Runs.read("fixed-width").plot().axes[0].get_xlabel()
-        'attention rate'
+        Raises:
+            InputError: the runs have no attention rate, or no metrics.
+
+        Example:
+            >>> Runs.read("fixed-width").plot().axes[0].get_xlabel()
+            'attention rate'
         """
         accurate = self.accurate
         names = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in accurate]
@@ -140,18 +151,38 @@ class Runs:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The runs of a sweep's directory, of a Parquet file, or of a shipped sweep by its name."""
+        """Read the runs of a sweep.
+
+        Arguments:
+            path: a sweep's directory, a Parquet file, or the name of a shipped sweep.
+
+        Returns:
+            The runs that have an outcome.
+
+        Raises:
+            InputError: there is no such table, or it cannot be read.
+        """
         return cls.of(read_ends(path), Path(path).resolve().name)
 
     @classmethod
     def of(
         cls, table: "pandas.DataFrame", name: str, accuracy: str | None = None, source: str = ""
     ) -> Self:
-        """The runs of a table that have an outcome, once each. A column that is missing costs what
-        rests on it.
+        """Take the runs of a table that have an outcome, each once. A missing column disables what
+        needs it.
 
-        accuracy: the column by which a run is accurate; by default the validation accuracy, or that
-            of all pairs.
+        Arguments:
+            table: one row per run, in our column names.
+            name: the population's name.
+            accuracy: the column that says whether a run is accurate; by default the validation
+                accuracy, or that of all pairs.
+            source: where the table comes from, in words.
+
+        Returns:
+            The runs.
+
+        Raises:
+            InputError: no run has an outcome, or a column has the wrong type.
         """
         accuracy = accuracy or next((column for column in ACCURACIES if column in table), None)
         if accuracy is None:
@@ -203,8 +234,14 @@ class Runs:
         return self.frame[column]
 
     def select(self, conditions: Sequence[Condition] = (), sort: str | None = None) -> Rows:
-        """The numbers of the rows that meet all conditions. sort: a column to order by, from the
-        top with a leading "-".
+        """The row numbers of the runs that meet all conditions.
+
+        Arguments:
+            conditions: what a run must meet.
+            sort: a column to sort by; a leading "-" puts the largest first.
+
+        Returns:
+            Row numbers, an array (n,).
         """
         return select(self.frame, conditions, sort)
 
@@ -219,7 +256,14 @@ class Runs:
         return {name for name in self.frame if varies(self.frame[name])}
 
     def finite(self, column: str) -> Floats:
-        """A column as float64, NaN for what is missing or infinite; true and false are 1 and 0."""
+        """A column as float64: NaN for what is missing or infinite, 1 and 0 for true and false.
+
+        Arguments:
+            column: its name.
+
+        Returns:
+            An array (runs,).
+        """
         if column not in self._finite:
             self._finite[column] = finite_numbers(self.frame[column])
         return self._finite[column]
@@ -229,8 +273,13 @@ class Runs:
         return {}
 
     def codes(self, column: str) -> tuple[Rows, list[str]]:
-        """A column of text as the number of each run's text among the different ones, -1 where a
-        run has none; and these texts.
+        """A column of text as numbers.
+
+        Arguments:
+            column: its name.
+
+        Returns:
+            For each run the number of its text, -1 for none, (runs,); and the different texts.
         """
         if column not in self._codes:
             codes, texts = self.frame[column].factorize()
@@ -242,7 +291,15 @@ class Runs:
         return {}
 
     def by_text(self, column: str, rows: Rows) -> dict[str, Rows]:
-        """Of these rows, those with each text of a column; "none" for those without a text."""
+        """Some rows, divided by the text of a column.
+
+        Arguments:
+            column: its name.
+            rows: row numbers, an array (n,).
+
+        Returns:
+            The rows of each text; "none" for those without one.
+        """
         codes, texts = self.codes(column)
         members = dict[str, Rows]()
         for code in numpy.unique(codes[rows]).tolist():
@@ -259,19 +316,48 @@ class Runs:
         return {run_id: row for row, run_id in enumerate(ids) if run_id is not None}
 
     def value(self, column: str, row: int) -> Any:
-        """The value of one run as a Python object, None where it has none."""
+        """One value as a Python object.
+
+        Arguments:
+            column: the column's name.
+            row: the run's row.
+
+        Returns:
+            The value, None if there is none.
+        """
         return python_value(self.frame[column].iat[row])
 
     def row(self, row: int) -> dict[str, Any]:
-        """Every column of one run."""
+        """Every column of one run.
+
+        Arguments:
+            row: the run's row.
+
+        Returns:
+            The values by column.
+        """
         return {name: self.value(name, row) for name in self.frame}
 
     def run_ids(self, rows: Sequence[int] | Rows) -> list[str]:
-        """The ids of these rows, "" in a table without ids."""
+        """The ids of some runs.
+
+        Arguments:
+            rows: row numbers.
+
+        Returns:
+            One id per row, "" in a table without ids.
+        """
         return self._texts("run_id", rows)
 
     def run_names(self, rows: Sequence[int] | Rows) -> list[str]:
-        """What the runs of these rows are called: their ids, or the files they were read from."""
+        """The names of some runs: their ids, or the files they were read from.
+
+        Arguments:
+            rows: row numbers.
+
+        Returns:
+            One name per row.
+        """
         return self._texts(self.named_by, rows)
 
     def _texts(self, column: str, rows: Sequence[int] | Rows) -> list[str]:
@@ -285,11 +371,26 @@ class Runs:
         return "run" if self.named_by == "run_id" else "network"
 
     def where(self, kept: "pandas.Series[bool]") -> Self:
-        """Some of the runs."""
+        """Keep some of the runs.
+
+        Arguments:
+            kept: a mask, one value per run.
+
+        Returns:
+            The runs that are kept.
+        """
         return replace(self, frame=self.frame[kept])
 
     def without(self, kept: "pandas.Series[bool]", reason: str) -> Self:
-        """The runs that are kept; the others are counted as left out, for this reason."""
+        """Keep some of the runs, and count the others as left out.
+
+        Arguments:
+            kept: a mask, one value per run.
+            reason: why the others are left out.
+
+        Returns:
+            The runs that are kept.
+        """
         dropped = int((~kept).sum())
         return (
             replace(self.where(kept), left_out=(*self.left_out, (dropped, reason)))
@@ -298,8 +399,8 @@ class Runs:
         )
 
     def drawable(self) -> Self:
-        """Without runs that have no place on a picture: of infinite numbers, or of no width
-        where width is continuous.
+        """The runs that a picture can show: with finite numbers, and with a width where width is
+        continuous.
         """
         frame = self.frame.copy()
         for column in _numeric():
@@ -309,12 +410,13 @@ class Runs:
         return runs.without(has_width(frame), NO_WIDTH) if runs.continuous_width else runs
 
     def decided(self) -> Self:
-        """These runs with the verdicts that this version gives from their numbers: a table keeps
-        those of the one that made it.
+        """The runs with this version's verdicts from their numbers. A table has those of the
+        version that made it.
 
-        >>> runs = Runs.read("moduli")  # made before there were short cycles
-        >>> int((runs.decided()["_verdict"] != runs["_verdict"]).sum())
-        15
+        Example:
+            >>> runs = Runs.read("moduli")  # made before there were short cycles
+            >>> int((runs.decided()["_verdict"] != runs["_verdict"]).sum())
+            15
         """
         import pandas
         import pyarrow
@@ -343,56 +445,84 @@ class Runs:
 
     @property
     def accuracy_share(self) -> Share:
+        """Share of accurate runs."""
         return Share(len(self.accurate), len(self))
 
     @property
     def circular_share(self) -> Share:
-        """Among all trained networks, of any accuracy: the share that the paper prints."""
+        """Share of runs with a circular embedding, among all runs. The paper prints this share."""
         defined = self.frame[CIRCULARITY].dropna()
         return Share(int(reaches(defined, Thresholds().circularity).sum()), len(defined))
 
     @property
     def circular_share_of_accurate(self) -> Share:
+        """Share of runs with a circular embedding, among the accurate ones."""
         return Share(len(self.circular), int(self.accurate[CIRCULARITY].notna().sum()))
 
     @property
     def rates_vary(self) -> bool:
+        """Whether runs differ in their attention rate."""
         return bool(self.frame["_rate"].nunique() > 1)
 
     @property
     def continuous_width(self) -> bool:
+        """Whether width has more values than a table could list."""
         return continuous_width(self.frame)
 
     @property
     def core_name(self) -> str:
-        """What `core` is: the paper looks at circular runs at full accuracy, where circularity
-        is defined.
+        """What `core` has: circular accurate runs, as in the paper, or accurate runs where
+        circularity is undefined.
         """
         return CIRCULAR_RUNS if has_circularity(accurate(self.frame)) else ACCURATE_RUNS
 
     @property
     def core(self) -> Self:
+        """The runs that phase boundaries are fitted to; see `core_name`."""
         return self.circular if self.core_name == CIRCULAR_RUNS else self.accurate
 
     def values(self, column: str) -> Floats:
-        """The numbers of a column that are there."""
+        """The finite numbers of a column.
+
+        Arguments:
+            column: its name.
+
+        Returns:
+            An array (n,).
+        """
         return values(self.frame, column)
 
     def share(self, chosen: "pandas.Series[bool]") -> Share:
-        """How many of these runs are chosen."""
+        """Count chosen runs, with a 95% interval for their share.
+
+        Arguments:
+            chosen: a mask, one value per run.
+
+        Returns:
+            A `Share`: the count, the total, and the Wilson interval.
+        """
         return Share(int(chosen.sum()), len(self.frame))
 
     def boundary(
         self, metric: str, *, width: float | None = None, resamples: int = RESAMPLES, seed: int = 0
     ) -> Boundary:
-        """Where the Pizza's phase of a metric ends along the attention rate: a logistic fit with
-        its bootstrap interval.
+        """Find where the Pizza's phase ends along the attention rate: a logistic fit with a
+        bootstrap interval.
+
+        Arguments:
+            metric: the metric whose line separates the phases.
+            width: the width at which to read the boundary, where width is continuous.
+            resamples: bootstrap resamples for the interval.
+            seed: of the bootstrap.
+
+        Returns:
+            A `Boundary`: the rate and its 95% interval.
         """
         return metric_boundary(self.frame, metric, width=width, resamples=resamples, seed=seed)
 
     def groups(self) -> list[Self]:
-        """Parts of equal settings, largest first: by all settings with a few values, but for
-        rate and continuous width.
+        """Parts with equal settings, the largest first. Attention rate and continuous width do not
+        divide.
         """
         keys = [
             key
@@ -411,7 +541,17 @@ class Runs:
         return sorted(groups, key=len, reverse=True)
 
     def require(self, columns: Sequence[str]) -> Self:
-        """These runs, if their table has the columns."""
+        """Check that the table has some columns.
+
+        Arguments:
+            columns: their names.
+
+        Returns:
+            The same runs.
+
+        Raises:
+            InputError: a column is missing.
+        """
         missing = [name for name in columns if name not in self.frame]
         if missing:
             raise InputError(
@@ -420,7 +560,7 @@ class Runs:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """How many rows there are, are used, and are left out."""
+        """Counts of rows, of runs used, and of runs left out."""
         left_out = [{"runs": count, "reason": reason} for count, reason in self.left_out]
         return {"name": self.name, "rows": self.rows, "used": len(self.frame), "left_out": left_out}
 

@@ -61,23 +61,30 @@ def load(
     modulus: int | None = None,
     state: str | None = None,
 ) -> Network:
-    """A network from a file, or from a directory that holds just one: ours, the authors' released
-    ones, other groups'.
+    """Load a network from a file: one of ours, the authors' released ones, or other groups'.
 
     `load("clock")` and `load("pizza")` are two trained networks that come with the package.
     `load("hf://user/name")` downloads one from the Hugging Face Hub, as
-    `from_pretrained("user/name")` does.
+    `from_pretrained("user/name")` does. No code from a file is ever run.
 
-    format: which format it is of; by default the one whose tensors it has.
-    activation, attention_rate, modulus: where the file does not say. One that contradicts the file
-        is an error.
-    state: which state dict to take from a file that holds several, by its name there.
-    What it was taken for, and what was assumed, is in the network's `notes`.
+    Arguments:
+        path: a file, or a directory with just one network.
+        format: the file's format; by default the one whose tensors it has.
+        activation, attention_rate, modulus: what the file does not say. A value that contradicts
+            the file is an error.
+        state: which state dict to take from a file with several, by its name there.
 
-    >>> from algophase import handmade_pizza
-    >>> path = save(handmade_pizza(23), directory / "pizza")
-    >>> load(path).id
-    'pizza-p23-k1-5'
+    Returns:
+        The network. Its `notes` say how the file was read, and what was assumed.
+
+    Raises:
+        InputError: the file cannot be read; the message says what is wrong or missing.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> path = save(handmade_pizza(23), directory / "pizza")
+        >>> load(path).id
+        'pizza-p23-k1-5'
     """
     if is_address(path):
         return load_address(path)

@@ -51,16 +51,28 @@ def from_pretrained(
     cache_dir: str | Path | None = None,
     local_files_only: bool = False,
 ) -> Network:
-    """A network from a directory, which needs no network connection and no huggingface_hub, or from
-    a repository of the Hub.
+    """Load a network from a directory or from a repository of the Hugging Face Hub.
 
-    revision: a branch, tag or commit; local_files_only: what was downloaded before, without asking
-        the Hub.
+    A directory needs no network connection. The Hub needs the extra `hub`.
 
-    >>> from algophase import handmade_clock, save_pretrained
-    >>> folder = save_pretrained(handmade_clock(23), directory / "hub-clock")
-    >>> from_pretrained(folder).settings.kind
-    'clock'
+    Arguments:
+        name_or_directory: a directory, or a repository as "user/name".
+        revision: a branch, tag or commit.
+        token: an access token; by default the one you logged in with.
+        cache_dir: where downloads are kept.
+        local_files_only: use what was downloaded before, without asking the Hub.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: there is no such directory or repository, or it has no network.
+
+    Example:
+        >>> from algophase import handmade_clock, save_pretrained
+        >>> folder = save_pretrained(handmade_clock(23), directory / "hub-clock")
+        >>> from_pretrained(folder).settings.kind
+        'clock'
     """
     directory = Path(name_or_directory)
     if str(name_or_directory) and directory.is_dir():

@@ -50,16 +50,26 @@ def save(
     analysis: Analysis | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or
-    not.
+    """Save a network as NAME.safetensors and NAME.json.
 
-    analysis: of a network with code of its own (a wrapped module, a class of yours). Code is never
-        stored: the file keeps its tables, its logits and this analysis, which others then see. Any
-        other network can be analyzed again by whoever loads it, and needs none.
+    Arguments:
+        network: the network.
+        path: where to write, with or without .safetensors.
+        analysis: needed for a network with its own code (a wrapped module, a class of yours). Code
+            is never stored: the file has the tables, the logits and this analysis. Any other
+            network can be analyzed again after loading.
+        overwrite: replace files that are there.
 
-    >>> from algophase import handmade_clock, save
-    >>> save(handmade_clock(7), directory / "clock").name
-    'clock.safetensors'
+    Returns:
+        The path of NAME.safetensors.
+
+    Raises:
+        InputError: the file exists and `overwrite` is False, or the network cannot be saved.
+
+    Example:
+        >>> from algophase import handmade_clock, save
+        >>> save(handmade_clock(7), directory / "clock").name
+        'clock.safetensors'
     """
     tensor_path = _with_suffix(given_path(path), ".safetensors")
     if tensor_path.exists() and not overwrite:

@@ -412,15 +412,23 @@ def _in_order(table: "pyarrow.Table") -> bool:
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the
-    order of their index.
+    """Read the runs of a sweep as a DataFrame, each once, by index.
 
-    Of `moments` in a sweep's directory: each run once at each epoch.
+    Arguments:
+        path: a sweep's directory, one Parquet file, or the name of a shipped sweep. `moments` in a
+            sweep's directory has each run once per epoch.
 
-    >>> from algophase import read_runs
-    >>> runs = read_runs("wide")  # shipped with the package
-    >>> len(runs), runs.width.unique().tolist()
-    (48, [1024])
+    Returns:
+        One row per run.
+
+    Raises:
+        InputError: there is no such table, or it cannot be read.
+
+    Example:
+        >>> from algophase import read_runs
+        >>> runs = read_runs("wide")  # shipped with the package
+        >>> len(runs), runs.width.unique().tolist()
+        (48, [1024])
     """
     import pyarrow
 

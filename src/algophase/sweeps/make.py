@@ -46,36 +46,46 @@ def sweep(
 ) -> Outcome:
     """Train many runs of a space, analyze each, and add them to the table in a directory.
 
-    Run i of a space and seed is always the same run. Called again, it continues: nothing is lost
-    and nothing is done twice.
+    Run i of a space and a seed is always the same run. Call it again to continue: nothing is lost
+    and nothing is done twice. Ctrl-C stops cleanly, as `minutes` does. `Runs.read(out)` reads the
+    table.
 
-    space: a `Space`, the name of one (`algophase sweep --list`), or a TOML file of your own.
-    out: the table's directory; by default sweeps/NAME.
-    runs: how many runs the table is to have; by default the space's own number.
-    seed: another seed gives other runs of the same space.
-    minutes: stop cleanly after this time.
-    part: (I, K) for every K-th run from the I-th on: one part for each of K machines.
-    keep_weights: none, all, or how many networks per verdict.
-    snapshot_epochs: where along training the networks are analyzed too; by default the space's own.
-    hidden: also look inside the networks' hidden layers, into columns `hidden.*`.
-    engine, device, strict_device, precision, ensemble_size: as for `train`.
-    checkpoint_seconds: time between two saves of a running ensemble, and the most a crash loses.
-    executor: local for this machine, ray for a Ray cluster. address, shard: of the cluster, and
-        runs per task on it.
-    mix_versions: continue a table that another version of the code began.
-    command: what the user typed; kept with the results.
-    progress: called with where the sweep stands. Without it, a terminal or a notebook shows a bar
-        after two seconds; False shows none.
+    Arguments:
+        space: a `Space`, the name of one (`algophase sweep --list`), or a TOML file of your own.
+        out: the table's directory; by default sweeps/NAME.
+        runs: how many runs the table shall have; by default the space's own number.
+        seed: another seed gives other runs of the same space.
+        minutes: stop cleanly after this time.
+        part: (I, K) for every K-th run from the I-th on: one part for each of K machines.
+        keep_weights: "none", "all", or how many networks per verdict.
+        snapshot_epochs: epochs at which networks are analyzed during training; by default the
+            space's own.
+        hidden: also analyze the hidden layers, into columns `hidden.*`.
+        engine, device, strict_device, precision, ensemble_size: as for `train`.
+        checkpoint_seconds: time between two saves of a running ensemble, and the most that a crash
+            loses.
+        executor: "local" for this machine, "ray" for a Ray cluster.
+        address: the Ray cluster's address.
+        shard: runs per task on the Ray cluster.
+        mix_versions: continue a table that another version of the code began.
+        command: what the user typed; kept with the results.
+        progress: called with a `Progress`. By default a terminal or a notebook shows a bar
+            after two seconds; False shows none.
 
-    Returns how it ended: `ended` is complete, out of time or interrupted; `done` and `new` count
-    runs, `counts` verdicts. `Runs.read(out)` reads the table. Ctrl-C ends it as minutes do.
+    Returns:
+        An `Outcome`: `ended` is "complete", "out of time" or "interrupted"; `done` and `new` count
+        runs, `counts` verdicts.
 
-    >>> from algophase import Runs, Space, sweep
-    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
-    >>> space = Space.from_dict({"name": "tiny", **settings})
-    >>> outcome = sweep(space, directory / "tiny", runs=3, device="cpu")
-    >>> outcome.ended, outcome.new, len(Runs.read(directory / "tiny"))
-    ('complete', 3, 3)
+    Raises:
+        InputError: a setting is out of range, or the directory has another sweep.
+
+    Example:
+        >>> from algophase import Runs, Space, sweep
+        >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+        >>> space = Space.from_dict({"name": "tiny", **settings})
+        >>> outcome = sweep(space, directory / "tiny", runs=3, device="cpu")
+        >>> outcome.ended, outcome.new, len(Runs.read(directory / "tiny"))
+        ('complete', 3, 3)
     """
     _check_executor(executor, address, shard)
     chosen = space if isinstance(space, Space) else find_space(str(space))

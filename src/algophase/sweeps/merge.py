@@ -71,26 +71,32 @@ class Joined:
 
 
 def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> Merged:
-    """Join parts of a sweep, from several machines or sittings, into one table with one shard.
+    """Join parts of a sweep, made on several machines, into one table.
 
     Of several copies of a run one is kept: the one in `out`, otherwise the first input's. Kept
     networks are copied too. The inputs are not changed.
 
-    inputs: directories of sweeps of the same space and seed.
-    out: directory of the joined sweep; may be one of the inputs.
-    command: what the user typed; kept with the results.
+    Arguments:
+        inputs: directories of sweeps of the same space and seed.
+        out: directory of the joined sweep; may be one of the inputs.
+        command: what the user typed; kept with the results.
 
-    Returns a `Merged`, which counts: `runs` in the table, `new` ones, `repeated` and `differing`
-    copies that were dropped, `networks` copied.
+    Returns:
+        A `Merged`, which counts: `runs` in the table, `new` ones, `repeated` and `differing` copies
+        that were dropped, `networks` copied.
 
-    >>> from algophase import Space, merge, sweep
-    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
-    >>> space = Space.from_dict({"name": "tiny", **settings})
-    >>> parts = [directory / "machine-1", directory / "machine-2"]
-    >>> for number, path in enumerate(parts, 1):
-    ...     _ = sweep(space, path, runs=4, part=(number, 2), device="cpu")
-    >>> merge(parts, directory / "joined").runs
-    4
+    Raises:
+        InputError: an input is not a sweep, or is one of another space or seed.
+
+    Example:
+        >>> from algophase import Space, merge, sweep
+        >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+        >>> space = Space.from_dict({"name": "tiny", **settings})
+        >>> parts = [directory / "machine-1", directory / "machine-2"]
+        >>> for number, path in enumerate(parts, 1):
+        ...     _ = sweep(space, path, runs=4, part=(number, 2), device="cpu")
+        >>> merge(parts, directory / "joined").runs
+        4
     """
     target = SweepDirectory(out)
     by_path: dict[Path, SweepDirectory] = {}

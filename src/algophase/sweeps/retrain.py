@@ -112,26 +112,32 @@ def retrain(
 ) -> Restored:
     """Train one run of a sweep again, compare it with its row, and save its network.
 
-    sweep: its directory.
-    run: the run's index, its id, or the beginning of its id.
-    out: where to save; by default the sweep's own networks, or beside them if it is another
-        network, has other weights than the one that the sweep has kept, or was trained in another
-        way.
-    force: train although the network is there.
-    engine, device, precision: by default the table's, where this machine has them.
-    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
-        is logged.
-    progress: called with where training stands.
+    Arguments:
+        sweep: the sweep's directory.
+        run: the run's index, its id, or the start of its id.
+        out: where to save; by default the sweep's own networks. A network that differs from the row
+            or from the kept one, or was trained in another way, is saved next to them.
+        force: train even if the network is there.
+        engine, device, precision: by default the table's, if this machine has them.
+        strict_device: a missing device is an error; otherwise the CPU takes over and a warning is
+            logged.
+        progress: called with a `Progress`.
 
-    Returns a `Restored`: `path` is the network's file, for `load`; `made.difference` says whether
-    it is identical to the table's, the same up to rounding, or another network.
+    Returns:
+        A `Restored`: `path` is the network's file, for `load`; `made.difference` says whether it is
+        identical to the table's, the same up to rounding, or another network.
 
-    >>> from algophase import Space, load, retrain, sweep
-    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
-    >>> _ = sweep(Space.from_dict({"name": "tiny", **settings}), directory, runs=3, device="cpu")
-    >>> restored = retrain(directory, 1)
-    >>> restored.made.difference.same, load(restored.path).id == restored.run_id
-    (True, True)
+    Raises:
+        InputError: the sweep has no such run.
+
+    Example:
+        >>> from algophase import Space, load, retrain, sweep
+        >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+        >>> space = Space.from_dict({"name": "tiny", **settings})
+        >>> _ = sweep(space, directory, runs=3, device="cpu")
+        >>> restored = retrain(directory, 1)
+        >>> restored.made.difference.same, load(restored.path).id == restored.run_id
+        (True, True)
     """
     directory = SweepDirectory(sweep)
     row = find_run(directory.path, str(run))
@@ -223,22 +229,29 @@ def retrain_sample(
     strict_device: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Sample:
-    """Train some runs of a sweep again, together, and compare each with its row. Nothing is saved.
+    """Train some runs of a sweep again, and compare each with its row. Nothing is saved.
 
-    sweep: its directory.
-    count: how many runs, drawn at random.
-    seed: another seed draws other runs.
-    engine, device, precision, strict_device, progress: as for `retrain`.
+    Arguments:
+        sweep: the sweep's directory.
+        count: how many runs, drawn at random.
+        seed: another seed draws other runs.
+        engine, device, precision, strict_device, progress: as for `retrain`.
 
-    Returns a `Sample`: `identical` and `same` count the runs that are the table's to the bit, and
-    up to rounding; `differences` has each run's.
+    Returns:
+        A `Sample`: `identical` counts the runs that are the table's bit for bit, `same` those that
+        agree up to rounding; `differences` has each run's.
 
-    >>> from algophase import Space, retrain_sample, sweep
-    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
-    >>> _ = sweep(Space.from_dict({"name": "tiny", **settings}), directory, runs=3, device="cpu")
-    >>> sample = retrain_sample(directory, 2)
-    >>> len(sample.differences), sample.same
-    (2, 2)
+    Raises:
+        InputError: the directory is not a sweep, or `count` is out of range.
+
+    Example:
+        >>> from algophase import Space, retrain_sample, sweep
+        >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+        >>> space = Space.from_dict({"name": "tiny", **settings})
+        >>> _ = sweep(space, directory, runs=3, device="cpu")
+        >>> sample = retrain_sample(directory, 2)
+        >>> len(sample.differences), sample.same
+        (2, 2)
     """
     directory = SweepDirectory(sweep)
     refuse_moments(column_names(directory.path), directory.path)

@@ -34,21 +34,28 @@ MOST_RUNS = (
 
 @dataclass(frozen=True)
 class Space:
-    """A name, and a distribution for each setting that is not at its default, under its section and
-    name ("network.width").
+    """A space of runs: a distribution for each setting that is not at its default.
 
-    title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
-    figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its
-        released table says.
-    snapshots: epochs at which a sweep looks at its networks along training, unless told otherwise.
-    hidden: whether it also looks inside their hidden layers (`analyze --hidden`), into columns
-        `hidden.*`.
+    Arguments:
+        name: its name.
+        settings: a distribution per setting, under section and name ("network.width").
+        kind: the kind of network.
+        title: what the space is, in one line.
+        runs: how many runs a sweep makes by default.
+        figures: the figures of the paper that it is for.
+        paper_runs: the runs behind those figures, where the paper or its released table says.
+        snapshots: epochs at which a sweep analyzes its networks during training, by default.
+        hidden: also analyze the hidden layers (`analyze --hidden`), into columns `hidden.*`.
 
-    >>> from algophase import Space
-    >>> network = {"attention_rate": {"uniform": [0, 1]}}
-    >>> space = Space.from_dict({"name": "rates", "network": network})
-    >>> space.run(7, seed=0) == space.run(7, seed=0)  # a space and a seed give the same run 7
-    True
+    Raises:
+        InputError: a setting is unknown or out of range.
+
+    Example:
+        >>> from algophase import Space
+        >>> network = {"attention_rate": {"uniform": [0, 1]}}
+        >>> space = Space.from_dict({"name": "rates", "network": network})
+        >>> space.run(7, seed=0) == space.run(7, seed=0)  # a space and a seed give the same run 7
+        True
     """
 
     name: str
@@ -66,8 +73,8 @@ class Space:
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
-        """In the order of a file's sections, then as given: the order says which cell a run is
-        in.
+        """The grids by setting, in the order of a file's sections. The order decides which cell a
+        run is in.
         """
         ordered = sorted(
             self.settings.items(), key=lambda item: SECTIONS.index(item[0].partition(".")[0])
@@ -76,12 +83,18 @@ class Space:
 
     @property
     def cells(self) -> int:
-        """Size of the product of all grids."""
+        """Number of cells: the product of the sizes of all grids."""
         return math.prod(len(grid.values) for grid in self.grids.values())
 
     def run(self, index: int, seed: int = 0) -> RunSettings:
-        """The i-th run. Each setting has a random stream of its own, named after the space, the
-        setting and the run.
+        """The i-th run. Each setting is drawn from its own random stream.
+
+        Arguments:
+            index: i, from 0.
+            seed: another seed gives another run.
+
+        Returns:
+            The run's settings.
         """
         values, cell = {}, index % self.cells
         for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
@@ -108,10 +121,19 @@ class Space:
         return RunSettings(TaskSettings.from_dict(parts["task"]), network, training, seed)
 
     def sample(self, indices: Sequence[int], seed: int = 0) -> list[RunSettings]:
+        """Several runs.
+
+        Arguments:
+            indices: the index of each.
+            seed: another seed gives other runs.
+
+        Returns:
+            The runs' settings, in the order of the indices.
+        """
         return [self.run(index, seed) for index in indices]
 
     def to_dict(self) -> dict[str, Any]:
-        """The form of a space file, as data."""
+        """The space as data, in the form of a space file."""
         record: dict[str, Any] = {"name": self.name, "title": self.title, "runs": self.runs}
         if self.snapshots:
             record["snapshots"] = list(self.snapshots)
@@ -125,8 +147,17 @@ class Space:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A space from the form of a space file. Everything is checked here, before anything
-        runs.
+        """A space from data in the form of a space file. Everything is checked here, before
+        anything runs.
+
+        Arguments:
+            data: name, title, runs, snapshots, hidden, and the sections task, network and training.
+
+        Returns:
+            The space.
+
+        Raises:
+            InputError: an entry is unknown or out of range.
         """
         allowed = ("name", "title", "runs", "snapshots", "hidden", *SECTIONS)
         unknown = [str(key) for key in data if key not in allowed]

@@ -221,13 +221,24 @@ def points_in_plane(components: PrincipalComponents, circle: Circle) -> Tensor:
 
 
 def find_circles(components: PrincipalComponents) -> list[Circle]:
-    """All circles of an embedding, each once: clean component pairs in the paper's order, then what
-    only frequency shows.
+    """Find all circles of an embedding.
 
-    >>> from algophase import handmade_pizza, network_components
-    >>> circles = find_circles(network_components(handmade_pizza(23, (2, 5))))
-    >>> [(circle.frequency, round(circle.roundness, 3)) for circle in circles]
-    [(2, 1.0), (5, 1.0)]
+    Arguments:
+        components: the principal components of the embedding, from `network_components`.
+
+    Returns:
+        Each circle once: first the clean pairs of components, in the paper's order, then circles
+        that only their frequency shows. A `Circle` has its `frequency`, `components`, `radius`,
+        `roundness` and `variance_share`.
+
+    Raises:
+        InputError: `components` are not principal components.
+
+    Example:
+        >>> from algophase import handmade_pizza, network_components
+        >>> circles = find_circles(network_components(handmade_pizza(23, (2, 5))))
+        >>> [(circle.frequency, round(circle.roundness, 3)) for circle in circles]
+        [(2, 1.0), (5, 1.0)]
     """
     if not isinstance(components, PrincipalComponents):
         raise InputError(
@@ -368,13 +379,26 @@ def isolate_components(
     drop: bool = False,
     principal: PrincipalComponents | None = None,
 ) -> Isolation:
-    """Keep only these principal components of the embedding (numbered from 1), or with `drop` all
-    but these.
+    """Run a network on some principal components of its embedding alone.
 
-    >>> from algophase import handmade_pizza
-    >>> isolation = isolate_components(handmade_pizza(23), [1, 2])
-    >>> tuple(isolation.logits.shape)
-    (23, 23, 23)
+    Arguments:
+        network: the network.
+        components: the components to keep, numbered from 1 as in the paper.
+        drop: leave these components out instead and keep the rest.
+        principal: its principal components, if you have them already.
+
+    Returns:
+        An `Isolation`: `logits` (p, p, outputs), `accuracy` over all pairs, and the `tables` used,
+        each (p, width).
+
+    Raises:
+        InputError: a component does not exist.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> isolation = isolate_components(handmade_pizza(23), [1, 2])
+        >>> tuple(isolation.logits.shape)
+        (23, 23, 23)
     """
     check_network(network)
     network = ordered(network)
@@ -390,12 +414,26 @@ def isolate_frequencies(
     drop: bool = False,
     principal: PrincipalComponents | None = None,
 ) -> Isolation:
-    """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but
-    these.
+    """Run a network on some frequencies of its embedding alone: the Fourier modes over the tokens.
 
-    >>> from algophase import handmade_pizza
-    >>> isolate_frequencies(handmade_pizza(23, (1, 5)), [5]).accuracy  # on its second circle alone
-    1.0
+    Arguments:
+        network: the network.
+        members: the frequencies to keep, from 1 to floor(p / 2).
+        drop: leave these frequencies out instead and keep the rest.
+        principal: its principal components, if you have them already.
+
+    Returns:
+        An `Isolation`: `logits` (p, p, outputs), `accuracy` over all pairs, and the `tables` used,
+        each (p, width).
+
+    Raises:
+        InputError: a frequency does not exist.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> network = handmade_pizza(23, (1, 5))
+        >>> isolate_frequencies(network, [5]).accuracy  # on its second circle alone
+        1.0
     """
     check_network(network)
     network = ordered(network)
@@ -411,14 +449,30 @@ def isolate_circles(
     drop: bool = False,
     principal: PrincipalComponents | None = None,
 ) -> Isolation:
-    """Keep only these circles, or with `drop` all but these: as component pairs if all of them are,
-    else by frequency.
+    """Run a network on some circles of its embedding alone (section 3.3).
 
-    >>> from algophase import handmade_pizza, network_components
-    >>> network = handmade_pizza(23, (1, 5, 8))
-    >>> circles = find_circles(network_components(network))
-    >>> isolate_circles(network, circles[:1]).accuracy  # on its first circle alone
-    1.0
+    Circles are cut out as pairs of components if all of them are such pairs, otherwise by
+    frequency.
+
+    Arguments:
+        network: the network.
+        circles: the circles to keep, from `find_circles`.
+        drop: leave these circles out instead and keep the rest.
+        principal: its principal components, if you have them already.
+
+    Returns:
+        An `Isolation`: `logits` (p, p, outputs), `accuracy` over all pairs, and the `tables` used,
+        each (p, width).
+
+    Raises:
+        InputError: a circle is not one of this network's.
+
+    Example:
+        >>> from algophase import handmade_pizza, network_components
+        >>> network = handmade_pizza(23, (1, 5, 8))
+        >>> circles = find_circles(network_components(network))
+        >>> isolate_circles(network, circles[:1]).accuracy  # on its first circle alone
+        1.0
     """
     circles = _listed(circles, Circle, "circles, such as find_circles(network_components(network))")
     if all(circle.method == "components" for circle in circles):

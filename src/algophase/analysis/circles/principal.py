@@ -228,11 +228,23 @@ def resolution_of(network: Network) -> float:
 
 
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:
-    """Components of a network's operand embeddings: of its one table, or of its two stacked.
+    """Compute the principal components of a network's embedding.
 
-    >>> from algophase import handmade_pizza
-    >>> network_components(handmade_pizza(23, (1, 5))).count  # two for each circle
-    4
+    With a table for each operand, the components are those of the two tables stacked.
+
+    Arguments:
+        network: the network.
+        resolution: relative rounding of the weights, below which a component is left out; by
+            default that of their precision.
+
+    Returns:
+        `PrincipalComponents`: `means`, `coordinates` (tables, p, r), `directions` (r, width) and
+        `variance_share` (r,), largest first.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> network_components(handmade_pizza(23, (1, 5))).count  # two for each circle
+        4
     """
     check_network(network)
     network = ordered(network)

@@ -174,15 +174,26 @@ def fit_readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
 
 @torch.no_grad()
 def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool = False) -> Anatomy:
-    """Open a linear network that adds its embeddings. `logits`, if known, saves computing them
-    again.
+    """Open a linear network that adds its embeddings (appendix L): its pizzas and the units that
+    serve them.
 
-    with_mean: let the readouts' bias include what the means of the embeddings add to it. The
-        paper's f has b_1 alone.
+    Arguments:
+        network: a linear network with one or two ReLU layers on the sum of its embeddings.
+        logits: its logits (p, p, outputs), if you have them already.
+        with_mean: include in the readouts' bias what the means of the embeddings add. The paper's f
+            has b_1 alone.
 
-    >>> from algophase import anatomy, handmade_pizza
-    >>> [pizza.frequency for pizza in anatomy(handmade_pizza(59)).pizzas]
-    [1, 5, 17]
+    Returns:
+        An `Anatomy`: `pizzas`, one per circle that embedding and unembedding share, with hidden
+        units and readouts.
+
+    Raises:
+        InputError: the network does not add its embeddings.
+
+    Example:
+        >>> from algophase import anatomy, handmade_pizza
+        >>> [pizza.frequency for pizza in anatomy(handmade_pizza(59)).pizzas]
+        [1, 5, 17]
     """
     check_network(network)
     network = ordered(network)

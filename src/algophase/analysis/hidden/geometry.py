@@ -147,13 +147,25 @@ def subject_with_units(network: Network, device: torch.device | str = "cpu") -> 
 
 
 def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
-    """The shapes that the units of a network's first hidden layer draw: disc, torus or circle.
+    """Compare the shapes that hidden units draw with a disc, a torus and a circle.
 
-    For transformers (the first layer, at the last position) and linear models (L_1).
+    It reads the first hidden layer: of a transformer at the last position, of a linear model L_1.
 
-    >>> from algophase import handmade_pizza
-    >>> round(geometry(handmade_pizza(23)).torus, 6)  # a disc's likeness to the torus is 1 / sqrt 2
-    0.707107
+    Arguments:
+        network: a transformer or a linear model.
+        device: where to compute.
+
+    Returns:
+        A `Geometry`: likeness to `disc`, `torus` and `circle` (linear CKA, from 0 to 1), and the
+        same for each cluster of units.
+
+    Raises:
+        InputError: the network has no hidden layer that can be read.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> round(geometry(handmade_pizza(23)).torus, 6)  # 1 / sqrt 2, as for every disc
+        0.707107
     """
     return geometry_of(subject_with_units(network, device))
 

@@ -133,13 +133,24 @@ def has_heads(network: Network) -> bool:
 
 
 def attention_heads(network: Network, device: torch.device | str = "cpu") -> AttentionHeads:
-    """Which frequency each head of a transformer's first layer follows, with what phase and how
-    strongly.
+    """Find the frequency that each head of a transformer's first layer follows.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
-    >>> settings = TransformerSettings(8, heads=2, attention_rate=0.0)
-    >>> attention_heads(initialize(RunSettings(TaskSettings(7), settings)))
-    <AttentionHeads: 0, 1 are constant>
+    Arguments:
+        network: a transformer.
+        device: where to compute.
+
+    Returns:
+        `AttentionHeads`: `frequency`, `share`, amplitudes and phases, each an array (heads,). A
+        constant head has frequency 0.
+
+    Raises:
+        InputError: the network has no attention.
+
+    Example:
+        >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
+        >>> settings = TransformerSettings(8, heads=2, attention_rate=0.0)
+        >>> attention_heads(initialize(RunSettings(TaskSettings(7), settings)))
+        <AttentionHeads: 0, 1 are constant>
     """
     subject = Subject(network, device)
     if not has_heads(subject.network):

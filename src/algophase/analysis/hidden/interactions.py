@@ -37,21 +37,31 @@ def without_interactions(
     products_only: bool = False,
     device: torch.device | str = "cpu",
 ) -> Analysis:
-    """The analysis of a one-layer transformer whose hidden units read no interaction of the two
-    operands.
+    """Analyze a one-layer transformer after removing every interaction of the two operands from
+    what its hidden units read.
 
-    Gradient symmetricity, the exact one too, is that of the paper's 100 triples. A linear model's
-    units read a sum by construction, so there is nothing to take out.
+    Both gradient symmetricities are then those of the paper's 100 triples. A linear model's units
+    read a sum by construction, so there is nothing to remove.
 
-    direct: nor do the logits, where they read the residual stream past the hidden layer.
-    products_only: take out the product terms of one frequency alone; symmetricity is then
-        undefined.
+    Arguments:
+        network: a one-layer transformer of the paper.
+        direct: also remove interactions from what the logits read past the hidden layer.
+        products_only: remove only product terms of one frequency; gradient symmetricity is then
+            undefined.
+        device: where to compute.
 
-    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
-    >>> settings = TransformerSettings(8, attention_rate=1.0)
-    >>> network = initialize(RunSettings(TaskSettings(7), settings))
-    >>> round(without_interactions(network).product_share, 6)
-    0.0
+    Returns:
+        The `Analysis` of the changed network.
+
+    Raises:
+        InputError: the network is not a one-layer transformer.
+
+    Example:
+        >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialize
+        >>> settings = TransformerSettings(8, attention_rate=1.0)
+        >>> network = initialize(RunSettings(TaskSettings(7), settings))
+        >>> round(without_interactions(network).product_share, 6)
+        0.0
     """
     return analyze_subject(_Without(network, direct, products_only, device))
 

@@ -41,15 +41,25 @@ MOST_R_HAT = 1.1  # the usual line
 
 @dataclass(frozen=True)
 class Sampling:
-    """How chains are drawn. burn_in, draws: steps left out and kept. step, localization,
-    inverse_temperature: see above.
+    """How chains are drawn around the trained weights.
 
-    inverse_temperature: None for 1 / log n. pairs: "training" for those the network was trained on,
-        or "all".
+    Arguments:
+        chains: number of chains, at least 2.
+        burn_in: steps left out at the start of each chain.
+        draws: steps kept after that.
+        step: step size of the Langevin dynamics.
+        localization: how strongly a chain is pulled back to the trained weights.
+        inverse_temperature: None for 1 / log n, with n pairs.
+        pairs: "training" for the pairs that the network was trained on, or "all".
+        seed: another seed draws other chains.
 
-    >>> from algophase import Sampling
-    >>> Sampling(draws=1000).steps
-    1200
+    Raises:
+        InputError: a number is out of range.
+
+    Example:
+        >>> from algophase import Sampling
+        >>> Sampling(draws=1000).steps
+        1200
     """
 
     chains: int = 4
@@ -84,28 +94,38 @@ class Sampling:
 
     @property
     def steps(self) -> int:
+        """Steps of a chain: burn-in and draws."""
         return self.burn_in + self.draws
 
 
 @dataclass(frozen=True)
 class LearningCoefficient:
-    """A network's local learning coefficient as these chains see it.
+    """A network's local learning coefficient, estimated from several chains.
 
-    value: the mean over chains; interval: 95%, from how chains differ (Student's t); by_chain: of
-        each.
-    samples, beta: n and the inverse temperature. loss: L(w*). trace: L along each chain (chains,
-        steps), from w* on.
-    r_hat: 1 where chains agree and do not drift. distance: how far chains end from w*, relative to
-        its length.
-    warnings: why not to trust it.
+    Attributes:
+        id: the network's name.
+        value: the estimate: the mean over chains.
+        interval: its 95% interval, from how chains differ (Student's t).
+        by_chain: the estimate of each chain.
+        sampling: how the chains were drawn.
+        samples: n, the number of pairs.
+        beta: the inverse temperature.
+        loss: L(w*), the loss of the trained weights.
+        r_hat: 1 where chains agree and do not drift.
+        distance: how far chains end from w*, relative to its norm.
+        warnings: why not to trust the estimate.
+        engine, device, precision: what computed the loss and its gradient.
+        trace: the loss along each chain from w* on, (chains, steps).
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
-    >>> from algophase import initialize, learning_coefficient
-    >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
-    >>> coefficient = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
-    >>> low, high = coefficient.interval
-    >>> len(coefficient.by_chain), low <= coefficient.value <= high
-    (4, True)
+    Example:
+        >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+        >>> from algophase import initialize, learning_coefficient
+        >>> untrained = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
+        >>> sampling = Sampling(burn_in=20, draws=20)
+        >>> coefficient = learning_coefficient(untrained, sampling, device="cpu")
+        >>> low, high = coefficient.interval
+        >>> len(coefficient.by_chain), low <= coefficient.value <= high
+        (4, True)
     """
 
     id: str
@@ -133,31 +153,46 @@ class LearningCoefficient:
         return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains{doubt}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the trace; null for what is not a number."""
+        """The estimate as data, without the trace; None for numbers that are undefined."""
         record: dict[str, Any] = to_record(self)
         return record
 
     def picture(self) -> TracePicture:
-        """What a picture of the chains shows."""
+        """The numbers that `plot` draws."""
         rise = self.samples * self.beta * (self.trace - self.loss)
         return TracePicture(self.id, rise, self.sampling.burn_in, self.value, self.interval)
 
     def plot(self) -> "Figure":
-        """The trace as a matplotlib figure: every chain's estimate, step by step."""
+        """Draw every chain's estimate, step by step, as a Matplotlib figure."""
         return draw_traces([self.picture()])
 
 
 def learning_coefficient(
     network: Network, sampling: Sampling | None = None, **options: Any
 ) -> LearningCoefficient:
-    """The local learning coefficient of one network; options as of `learning_coefficients`.
+    """Estimate the local learning coefficient of one network.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
-    >>> from algophase import initialize, learning_coefficient
-    >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
-    >>> coefficient = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
-    >>> coefficient.samples, coefficient.trace.shape
-    (39, (4, 40))
+    Arguments:
+        network: the trained network.
+        sampling: how chains are drawn; by default `Sampling()`.
+        options: `engine`, `device`, `precision` and `progress`, as for `learning_coefficients`.
+
+    Returns:
+        A `LearningCoefficient`: `value`, its 95% `interval`, and `warnings` if the chains do not
+        agree.
+
+    Raises:
+        InputError: the network is not of a kind that is trained here, or its training pairs are
+            unknown.
+
+    Example:
+        >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+        >>> from algophase import initialize, learning_coefficient
+        >>> network = initialize(RunSettings(TaskSettings(7), TransformerSettings(8)))
+        >>> sampling = Sampling(burn_in=20, draws=20)
+        >>> coefficient = learning_coefficient(network, sampling, device="cpu")
+        >>> coefficient.samples, coefficient.trace.shape
+        (39, (4, 40))
     """
     (coefficient,) = learning_coefficients([network], sampling, **options)
     return coefficient
@@ -172,17 +207,29 @@ def learning_coefficients(
     precision: str | None = None,
     progress: bool | None = None,
 ) -> list[LearningCoefficient]:
-    """The local learning coefficient of each network, all chains of all networks as ensembles.
+    """Estimate the local learning coefficients of many networks, all chains together.
 
-    engine, device, precision: as in `train`. progress: False shows no bar.
+    Arguments:
+        networks: the trained networks.
+        sampling: how chains are drawn; by default `Sampling()`.
+        engine, device, precision: as for `train`.
+        progress: False shows no bar.
 
-    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
-    >>> from algophase import initialize, learning_coefficients
-    >>> settings = TaskSettings(7), TransformerSettings(8)
-    >>> networks = [initialize(RunSettings(*settings, seed=seed)) for seed in (0, 1)]
-    >>> coefficients = learning_coefficients(networks, Sampling(2, 5, 9))
-    >>> [coefficient.id for coefficient in coefficients] == [network.id for network in networks]
-    True
+    Returns:
+        One `LearningCoefficient` per network, in the order given.
+
+    Raises:
+        InputError: a network is not of a kind that is trained here, or its training pairs are
+            unknown.
+
+    Example:
+        >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings
+        >>> from algophase import initialize, learning_coefficients
+        >>> settings = TaskSettings(7), TransformerSettings(8)
+        >>> networks = [initialize(RunSettings(*settings, seed=seed)) for seed in (0, 1)]
+        >>> coefficients = learning_coefficients(networks, Sampling(2, 5, 9))
+        >>> [coefficient.id for coefficient in coefficients] == [network.id for network in networks]
+        True
     """
     sampling = sampling or Sampling()
     runs = [_run_of(network, sampling.pairs) for network in networks]

@@ -105,14 +105,26 @@ class Neurons:
 
 
 def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
-    """Frequency, phases, amplitudes and R² of every unit of the first hidden layer, and the
-    quadrature account of a Pizza.
+    """Fit a wave to every unit of the first hidden layer, and a numerical integral to every
+    cluster.
 
-    For transformers (the first layer, at the last position) and linear models (L_1).
+    It reads the first hidden layer: of a transformer at the last position, of a linear model L_1.
 
-    >>> from algophase import handmade_pizza
-    >>> neurons(handmade_pizza(23, (4,))).frequency[:3].tolist()
-    [4, 4, 4]
+    Arguments:
+        network: a transformer or a linear model.
+        device: where to compute.
+
+    Returns:
+        `Neurons`: `frequency`, phases, amplitudes and `fit` (R²), each an array (units,), and
+        `quadrature`, the account of each cluster.
+
+    Raises:
+        InputError: the network has no hidden layer that can be read.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> neurons(handmade_pizza(23, (4,))).frequency[:3].tolist()
+        [4, 4, 4]
     """
     return neurons_of(subject_with_units(network, device))
 

@@ -78,11 +78,20 @@ def embedding_gini(components: PrincipalComponents) -> float:
 
 
 def progress_measures(network: Network, device: torch.device | str = "cpu") -> ProgressMeasures:
-    """Restricted and excluded loss of a network, and the Gini coefficient of its embedding.
+    """Measure how much of the algorithm a network has, before its accuracy shows it.
 
-    >>> from algophase import handmade_pizza
-    >>> progress_measures(handmade_pizza(23)).frequencies
-    (1, 5)
+    Arguments:
+        network: the network.
+        device: where to compute.
+
+    Returns:
+        `ProgressMeasures`: `restricted_loss`, `excluded_loss`, the `gini` coefficient of the
+        embedding, and the key `frequencies`.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> progress_measures(handmade_pizza(23)).frequencies
+        (1, 5)
     """
     return progress_measures_of(Subject(network, device))
 

@@ -113,15 +113,27 @@ def import_ripser() -> Any:
 def betti_numbers(
     network: Network, landmarks: int = LANDMARKS, device: torch.device | str = "cpu"
 ) -> tuple[ClusterBetti, ...]:
-    """Betti numbers of what the units of each frequency draw and write, the largest cluster first,
-    without those below 1%.
+    """Count the pieces, loops and voids of what hidden units draw and write.
 
-    landmarks: more see smaller loops. It needs the extra `topology`, and about half a second per
-        shape; with 600 landmarks over a second.
+    It needs the extra `topology`. A shape takes about half a second, with 600 landmarks over a
+    second.
 
-    >>> from algophase import handmade_pizza
-    >>> betti_numbers(handmade_pizza(23, (1,)))
-    (<ClusterBetti: frequency 1, 92 units; hidden 1, 0, 0 (disc), logits 1, 0, 0 (disc)>,)
+    Arguments:
+        network: a transformer or a linear model.
+        landmarks: points taken of each shape; more of them show smaller loops.
+        device: where to compute.
+
+    Returns:
+        One `ClusterBetti` per frequency, the largest cluster first, without clusters below 1% of
+        the units.
+
+    Raises:
+        InputError: the network has no hidden layer that can be read, or the extra is missing.
+
+    Example:
+        >>> from algophase import handmade_pizza
+        >>> betti_numbers(handmade_pizza(23, (1,)))
+        (<ClusterBetti: frequency 1, 92 units; hidden 1, 0, 0 (disc), logits 1, 0, 0 (disc)>,)
     """
     import_ripser()
     if landmarks < 3:

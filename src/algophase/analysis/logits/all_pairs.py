@@ -26,17 +26,24 @@ LOSS_COPIES = 5
 @neutral()
 @torch.no_grad()
 def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
-    """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's
-    own if given.
+    """Compute the logits of all pairs.
 
-    Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits
-    (n, a, b, outputs). A network in training mode is seen as in evaluation mode: without dropout.
-    The numbers of an operation other than addition are in the order in which they add.
+    A network in training mode is run as in evaluation mode: without dropout. For an operation other
+    than addition, numbers are in the order in which they add.
 
-    >>> from algophase import handmade_clock
-    >>> logits = grid_logits(handmade_clock(23))
-    >>> logits[8, 20].argmax().item()  # (8 + 20) mod 23
-    5
+    Arguments:
+        network: the network.
+        tables: other embedding tables (p, width) for the two operands. With a leading axis (n, p,
+            width) they are n embeddings of the same network.
+
+    Returns:
+        Logits (p, p, outputs) by a and b; with n embeddings (n, p, p, outputs).
+
+    Example:
+        >>> from algophase import handmade_clock
+        >>> logits = grid_logits(handmade_clock(23))
+        >>> logits[8, 20].argmax().item()  # (8 + 20) mod 23
+        5
     """
     check_network(network)
     network = ordered(network)

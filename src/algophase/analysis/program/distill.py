@@ -127,18 +127,26 @@ class Distilled:
 
 
 def distill(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
-    """The program of a network as a short Python file, or the smallest program that answers as the
-    network does.
+    """Write a network's program as a short Python file.
 
-    least_share: of the logits' squared norm, that the smallest program must have. Where no program
-        answers every pair as the network does, or none of that share, `smallest` raises an
-        `InputError`. The whole program is always given; its certificate says on how many pairs it
-        agrees.
+    Arguments:
+        network: the network.
+        smallest: write the smallest program that answers every pair as the network does.
+        least_share: the share of the logits' squared norm that the smallest program must have.
 
-    >>> from algophase import distill, handmade_clock
-    >>> program = distill(handmade_clock(59))
-    >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
-    ((1, 5, 17), True)
+    Returns:
+        A `Distilled`: `source` is the file's text, and `certificate` says on how many pairs it
+        agrees with the network.
+
+    Raises:
+        InputError: with `smallest`, no program of that share answers every pair as the network
+            does.
+
+    Example:
+        >>> from algophase import distill, handmade_clock
+        >>> program = distill(handmade_clock(59))
+        >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
+        ((1, 5, 17), True)
     """
     subject = Subject(network)
     name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"

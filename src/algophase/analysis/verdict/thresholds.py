@@ -10,29 +10,39 @@ from algophase.core.settings import check_number
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The lines of the paper's label and of the verdict.
+    """The lines between one verdict and the next, and between one label of the paper and the next.
 
-    Both: accuracy: runs short of 100% were removed (appendix F.1).
-    hybrid_share: ours. The lesser algorithm's share from which a network is a hybrid: of the logit
-        variance of all circles for the paper's label, of the logits for the verdict; a fifth means
-        circles at least half as strong as the others'.
+    Arguments:
+        accuracy: from here on a network has learned. The paper removed runs below 100% (appendix
+            F.1).
+        hybrid_share: ours. The lesser algorithm's share from which a network is a hybrid: of the
+            logit variance of all circles for the paper's label, of the logits for the verdict. A
+            fifth means circles at least half as strong as the others'.
+        circularity: the paper's label. "We consider models with circularity >= 99.5% circular"
+            (appendix B).
+        pizza_distance_irrelevance: the paper's label. "Typical ... Pizza ranges from 0 to 0.4"
+            (section 4.1.2).
+        clock_distance_irrelevance: the paper's label. The phase boundary "distance irrelevance <
+            0.6" (figure 7).
+        gradient_symmetricity: the paper's label. The phase boundary "gradient symmetricity > 98%"
+            (figure 7).
+        program: ours, as all below. The share of the logits, beyond offsets, that the program must
+            explain.
+        additivity: the share of the logits that the sum of the instances must explain.
+        named: the share of the logits that instances with a form must have.
+        kept: the share of what an instance writes alone that must be in the network's logits for it
+            to have a form.
+        fit: the share of what an instance writes alone that its form must explain.
+        pizza_part: the share of its leading circle's amplitude from which an instance is a Pizza.
+            From 1 - pizza_part down it is a Clock.
 
-    The paper's label: circularity: "we consider models with circularity >= 99.5% circular"
-    (appendix B).
-    pizza_distance_irrelevance: "typical ... Pizza ranges from 0 to 0.4" (section 4.1.2).
-    clock_distance_irrelevance: the phase boundary's "distance irrelevance < 0.6" (figure 7).
-    gradient_symmetricity: the phase boundary's "gradient symmetricity > 98%" (figure 7).
+    Raises:
+        InputError: a threshold is out of range.
 
-    The verdict, all ours (`verdict` says where they come from): program: share of the logits,
-    beyond offsets, that the program explains; additivity: of the sum of the instances; named: share
-    of the logits of instances that have a form.
-    kept, fit: of an instance, for it to have a form. pizza_part: of its leading circle's amplitude,
-        from which it is a Pizza;
-    a Clock from 1 - pizza_part down.
-
-    >>> from algophase import Thresholds, analyze, handmade_pizza
-    >>> analyze(handmade_pizza(11), Thresholds(accuracy=0.99)).verdict.label
-    'Pizza'
+    Example:
+        >>> from algophase import Thresholds, analyze, handmade_pizza
+        >>> analyze(handmade_pizza(11), Thresholds(accuracy=0.99)).verdict.label
+        'Pizza'
     """
 
     accuracy: float = 1.0

@@ -36,13 +36,20 @@ CHUNK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class EarlyStop:
-    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss
-    below `training_loss` at the last `points` history points. Networks that diverged are not waited
-    for. Without validation pairs the loss decides.
+    """Stop an ensemble once all of its networks are done.
 
-    >>> from algophase import EarlyStop
-    >>> EarlyStop(training_loss=1e-4)
-    EarlyStop(training_loss=0.0001, points=3)
+    A network is done once its validation accuracy is 1 and its training loss is low at several
+    history points in a row. Diverged networks do not count. Without validation pairs the loss
+    decides.
+
+    Arguments:
+        training_loss: the training loss must be below this.
+        points: at this many history points in a row.
+
+    Example:
+        >>> from algophase import EarlyStop
+        >>> EarlyStop(training_loss=1e-4)
+        EarlyStop(training_loss=0.0001, points=3)
     """
 
     training_loss: float = 1e-6

@@ -39,34 +39,44 @@ def train(
     check_gradients: bool = True,
     strict_device: bool = False,
 ) -> list[TrainedRun]:
-    """Train every run and return the outcomes in the order given.
+    """Train runs.
 
-    engine: auto (the fastest that supports a run), plain, stacked, grid or fused. device: auto,
-        cpu, cuda, cuda:1, ...
-    precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a
-        GPU, tf32 and half.
-    history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and
-        `EarlyStop`.
-    checkpoint: where interrupted ensembles are kept, and continued from.
-    progress: called with where training stands; it may raise
-        `Stopped` to end it. Without it, a terminal or a notebook shows a bar after two seconds;
-        False shows none.
-    ensemble_size: networks that train together; None for as many as fit well.
-    check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything
-        is trained with it.
-    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
-        is logged.
+    Everything is checked before any work starts. Messages go to the logger `algophase`: warnings,
+    and at level INFO what is about to be trained.
 
-    Everything is checked before any work. Ctrl-C raises `Stopped`, which carries what is
-    finished. Messages go to the logger `algophase`: warnings, and at level INFO what is about to
-    be trained.
+    Arguments:
+        runs: the settings of each run.
+        engine: "auto" for the fastest that supports a run, or "plain", "stacked", "grid" or
+            "fused".
+        device: "auto", "cpu", "cuda", "cuda:1", ...
+        precision: None for the engine's default ("half" or "tf32" on a GPU), or "float32",
+            "float64" and, on a GPU, "tf32" and "half".
+        history_stride: epochs from one history point to the next.
+        snapshot_epochs: epochs at which to keep a copy of each network.
+        early_stop: when to stop before the last epoch; by default never.
+        checkpoint: where interrupted ensembles are saved and continued from.
+        progress: called with a `Progress`; it may raise `Stopped` to end training. By default a
+            terminal or a notebook shows a bar after two seconds; False shows none.
+        ensemble_size: networks that train together; by default as many as fit well.
+        check_gradients: on a GPU, compare an engine's gradients with the plain engine's before
+            training with it.
+        strict_device: a missing device is an error; otherwise the CPU takes over and a warning is
+            logged.
 
-    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-    >>> from algophase import train
-    >>> settings = TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5)
-    >>> runs = [RunSettings(*settings, seed=seed) for seed in (0, 1)]
-    >>> [trained.run.seed for trained in train(runs, device="cpu")]
-    [0, 1]
+    Returns:
+        One `TrainedRun` per run, in the order given.
+
+    Raises:
+        InputError: a run cannot be trained as asked.
+        Stopped: Ctrl-C, or `progress` raised it; it has the runs that are finished.
+
+    Example:
+        >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+        >>> from algophase import train
+        >>> settings = TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5)
+        >>> runs = [RunSettings(*settings, seed=seed) for seed in (0, 1)]
+        >>> [trained.run.seed for trained in train(runs, device="cpu")]
+        [0, 1]
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
     trained_runs: dict[int, TrainedRun] = {}

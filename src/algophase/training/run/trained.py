@@ -53,22 +53,27 @@ class History:
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run's outcome.
+    """The outcome of a training run.
 
-    network: None only where training ended in weights that are not finite.
-    epochs: updates made; fewer than the settings ask for after an early stop, an interruption or a
-        divergence.
-    snapshots: the network at the epochs asked for, up to its divergence.
-    diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as
-        it was then.
-    seconds: this run's share of the time its ensemble took.
+    Attributes:
+        run: its settings.
+        network: the trained network; None if training ended in weights that are not finite.
+        engine, device, precision: what it was trained with.
+        epochs: updates made; fewer than asked for after an early stop, an interruption or a
+            divergence.
+        history: losses, accuracies and the parameter norm along training.
+        snapshots: the network at the epochs asked for, up to its divergence.
+        diverged_at: the epoch at which the training loss was no longer finite, or None. The network
+            is frozen as it was then.
+        seconds: this run's share of the time that its ensemble took.
 
-    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-    >>> from algophase import train
-    >>> run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
-    >>> (trained,) = train([run], device="cpu")
-    >>> trained.epochs, trained.diverged_at, len(trained.history.training_loss)
-    (5, None, 2)
+    Example:
+        >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+        >>> from algophase import train
+        >>> run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
+        >>> (trained,) = train([run], device="cpu")
+        >>> trained.epochs, trained.diverged_at, len(trained.history.training_loss)
+        (5, None, 2)
     """
 
     run: RunSettings
@@ -93,6 +98,7 @@ class TrainedRun:
 
     @property
     def id(self) -> str:
+        """The run's id."""
         return self.run.run_id
 
 
