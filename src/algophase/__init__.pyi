@@ -57,7 +57,7 @@ from algophase.networks import initialize as initialize
 from algophase.networks.handmade import handmade_clock as handmade_clock
 from algophase.networks.handmade import handmade_pizza as handmade_pizza
 from algophase.networks.wrapped import wrap as wrap
-from algophase.paper.reproduce import reproduce as reproduce
+from algophase.paper.make import reproduce as reproduce
 from algophase.reports.make import report as report
 from algophase.reports.plots import plot_attention as plot_attention
 from algophase.reports.plots import plot_circles as plot_circles

@@ -52,7 +52,7 @@ from algophase.reports.network_section import add_network
 from algophase.reports.page import Page
 from algophase.reports.sweep_section import add_sweep, read_sweep
 from algophase.runs.columns import records
-from algophase.runs.read import read_frame
+from algophase.runs.read_runs import read_frame
 from algophase.runs.rows import analysis_of_row, make_row
 from algophase.runs.runs import Runs
 from algophase.runs.selection import read_condition, select

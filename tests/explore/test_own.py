@@ -19,6 +19,7 @@ from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.own import OwnNetworks, are_networks
 from algophase.explore.view import View
+from algophase.storage.formats.contents import Reading
 from algophase.storage.kept_analyses import KeptAnalyses
 
 
@@ -130,6 +131,14 @@ def test_the_next_start_analyzes_nothing(
     assert heard.lines[-1] == "3 networks analyzed (2 of them before); 1 file could not be read"
     assert analyzed == ["function"]  # its file has its analysis
     pandas.testing.assert_frame_equal(again.opened.runs.frame, first.opened.runs.frame)
+
+
+def test_what_is_said_about_the_files_reaches_their_reader(directory: Path, tmp_path: Path) -> None:
+    networks = OwnNetworks(directory, KeptAnalyses(tmp_path), reading=Reading(format="no such"))
+    networks.begin()
+    assert networks.wait(60)
+    assert not len(networks.opened.runs)
+    assert "format is 'no such'" in networks.opened.problems[0]
 
 
 def test_the_page_starts(directory: Path, tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ import pytest
 from made_items import write_networks
 
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.paper.claims import judge, judge_all
 from algophase.paper.items import ITEMS
 from algophase.paper.measure import QUANTITIES, Spread, is_population, measured
-from algophase.paper.published import Entry, entries, read_entries
-from algophase.paper.rules import LINES, RULES
+from algophase.paper.product import Entry, entries, read_entries
+from algophase.paper.rules import LINES, RULES, judge, judge_all
 
 ALL = [entry for claims in entries().values() for entry in claims]
 

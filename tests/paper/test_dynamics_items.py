@@ -13,12 +13,11 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
-from algophase.paper.claims import claims_of, judge_all
 from algophase.paper.dynamics_items import accompanying_pizza, clock_training, dissolving, followed
 from algophase.paper.items import find_items
 from algophase.paper.make import make
-from algophase.paper.product import Claim
-from algophase.paper.published import entry
+from algophase.paper.product import Claim, entry
+from algophase.paper.rules import claims_of, judge_all
 from algophase.paper.sources import Missing, Sources
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory

@@ -5,12 +5,11 @@ from pathlib import Path
 from made_items import claims_of, write_transformers
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
-from algophase.paper.claims import judge
 from algophase.paper.items import find_items
 from algophase.paper.measure import measured
 from algophase.paper.population_released import released_population, released_shift
-from algophase.paper.product import Claim
-from algophase.paper.published import entry
+from algophase.paper.product import Claim, entry
+from algophase.paper.rules import judge
 from algophase.paper.sources import Sources
 from algophase.runs.statistics import Share
 

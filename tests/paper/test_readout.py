@@ -3,7 +3,7 @@
 from made_items import verdicts
 
 from algophase.paper.make import Made
-from algophase.paper.published import entry
+from algophase.paper.product import entry
 from algophase.paper.readout import printed_coefficients
 
 

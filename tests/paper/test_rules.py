@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from algophase.paper.measure import Measurement, Spread, measured
-from algophase.paper.published import Entry, entry
+from algophase.paper.product import Entry, entry
 from algophase.paper.rules import (
     APPROXIMATES,
     OTHER_NETWORK,

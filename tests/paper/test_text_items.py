@@ -8,8 +8,7 @@ from made_items import claims_of, find, transformers, write_sweep
 
 from algophase.paper.items import find_items
 from algophase.paper.make import make
-from algophase.paper.product import Claim
-from algophase.paper.published import entries
+from algophase.paper.product import Claim, entries
 from algophase.paper.sources import Sources
 
 

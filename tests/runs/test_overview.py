@@ -5,12 +5,12 @@ import pytest
 from runs_made import TINY, about
 
 from algophase.runs.overview import (
+    SETTING_NAMES,
     describe_origin,
     describe_outcomes,
     describe_space,
     is_finished,
     outcomes,
-    setting_names,
     varying,
 )
 
@@ -76,8 +76,8 @@ def test_an_unfinished_sweep_whose_width_varies_is_no_fair_sample() -> None:
 
 def test_what_varies() -> None:
     assert varying(TINY.to_dict()) == ["width", "attention_rate"]
-    assert {"modulus", "kind", "model", "epochs", "attention_rate"} <= set(setting_names())
-    assert "seed" not in setting_names()
+    assert {"modulus", "kind", "model", "epochs", "attention_rate"} <= set(SETTING_NAMES)
+    assert "seed" not in SETTING_NAMES
 
 
 def test_verdicts_and_shares() -> None:

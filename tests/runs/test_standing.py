@@ -1,6 +1,4 @@
-from pathlib import Path
-
-from report_pages import made_runs, made_sweep
+from report_pages import made_runs
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.catalogue import IRRELEVANCE
@@ -8,7 +6,7 @@ from algophase.core.settings import RunSettings, TaskSettings, TransformerSettin
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock
 from algophase.runs.runs import Runs
-from algophase.runs.standing import foreign_settings, is_sweep, standings
+from algophase.runs.standing import foreign_settings, standings
 
 
 def test_a_percentile_is_the_share_below_ties_half() -> None:
@@ -38,11 +36,3 @@ def test_a_network_unlike_the_population_is_noticed() -> None:
         RunSettings(task=TaskSettings(modulus=59), network=TransformerSettings(width=128))
     )
     assert foreign_settings(alike, population) == []
-
-
-def test_a_table_of_runs_is_told_from_networks(tmp_path: Path) -> None:
-    assert is_sweep(made_sweep(tmp_path / "sweep", made_runs(3)))
-    assert is_sweep(tmp_path / "runs.parquet")
-    (tmp_path / "networks").mkdir()
-    assert not is_sweep(tmp_path / "networks")
-    assert not is_sweep(tmp_path / "a.safetensors")

@@ -21,7 +21,7 @@ from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress, ignore
 from algophase.networks import Network, initialize
 from algophase.runs.overview import outcomes
-from algophase.runs.read import read_frame
+from algophase.runs.read_runs import read_frame
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import Row, shard_paths

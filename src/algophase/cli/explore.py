@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
+from algophase.cli.options import Activation, AttentionRate, FileModulus, Format, State
 from algophase.cli.output import CommandBar, echo
 from algophase.core.errors import InputError
 from algophase.core.progress import Progress
@@ -48,6 +49,11 @@ def explore(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Do not open a browser.")
     ] = False,
+    format: Format = None,
+    activation: Activation = None,
+    attention_rate: AttentionRate = None,
+    modulus: FileModulus = None,
+    state: State = None,
 ) -> None:
     """Explore sweeps in a browser: choose a population on a map of all, then a run in its phase
     diagram, and see its network.
@@ -68,7 +74,19 @@ def explore(
 
     progress = ArrivalBar()
     try:
-        serve(sweep, host, port, cache, started, progress)
+        serve(
+            sweep,
+            host,
+            port,
+            cache,
+            started,
+            progress,
+            format=format,
+            activation=activation,
+            attention_rate=attention_rate,
+            modulus=modulus,
+            state=state,
+        )
     finally:
         progress.close()
 

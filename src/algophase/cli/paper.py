@@ -7,12 +7,11 @@ import typer
 
 from algophase.cli.output import echo, typed
 from algophase.core.errors import InputError
+from algophase.core.progress import listening
 from algophase.pages.table import text_line
 
 if TYPE_CHECKING:
     from algophase.paper.make import Made
-    from algophase.paper.product import Item
-    from algophase.paper.sources import Sources
 
 EXAMPLE = "algophase paper corlogit isolation onelayer --out paper/"
 
@@ -54,19 +53,19 @@ def paper(
     An item without its data prints a one-line error and the others are still made; the exit code is
     then 1.
     """
-    from algophase.paper.items import ITEMS, find_items
-    from algophase.paper.make import make
     from algophase.paper.make import page as results_page
-    from algophase.paper.sources import Sources
+    from algophase.paper.make import reproduce
     from algophase.storage.files import write_atomically
 
-    sources = Sources(gallery, tuple(own or ()), released)
     if not labels:
         if page is not None:
             raise InputError("--page needs items; give labels, or all")
-        _list(list(ITEMS.values()), sources)
+        _list(own or [], released, gallery)
         return
-    results = make(find_items(labels), sources, out, _tell)
+    with listening(lambda _level, text: echo(f"note: {text}", err=True)):
+        results = reproduce(
+            *labels, out=out, own=own or (), released=released, gallery=gallery, progress=_tell
+        )
     if page is not None:
         write_atomically(page, results_page(results, page, typed()).encode())
         echo(f"the results page is {page}")
@@ -82,17 +81,17 @@ def paper(
         else "no picture and no table was made; claims.csv is"
     )
     echo(f"{listed} in {out}")
-    for path, space in sources.unused.items():
-        echo(
-            f"note: {path} was not used: it holds space {space}, and no item here asks for that "
-            "one",
-            err=True,
-        )
     if any(item.problem for item in results):
         raise typer.Exit(1)
 
 
-def _list(items: list["Item"], sources: "Sources") -> None:
+def _list(own: list[Path], released: Path | None, gallery: Path | None) -> None:
+    """Every item, and whether it can be made from what there is."""
+    from algophase.paper.items import ITEMS
+    from algophase.paper.sources import Sources
+
+    sources = Sources(gallery, tuple(own), released)
+    items = list(ITEMS.values())
     label_width = max(len(item.label) for item in items)
     for item in items:
         lacking = sources.lacking(item.needs)

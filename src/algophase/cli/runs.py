@@ -87,7 +87,7 @@ def runs(
     """
     from algophase.core.gallery import shipped_sweeps
     from algophase.runs.overview import NEEDED
-    from algophase.runs.read import read_frame
+    from algophase.runs.read_runs import read_frame
     from algophase.runs.selection import check_columns, read_condition, select
     from algophase.storage.gallery import shipped
     from algophase.storage.runs_table import column_names
@@ -181,14 +181,14 @@ def _shipped_tables() -> list[str]:
 def _handful(path: Path, available: Sequence[str]) -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.columns import varies
-    from algophase.runs.overview import METRICS, setting_names, varying
-    from algophase.runs.read import read_frame
+    from algophase.runs.overview import METRICS, SETTING_NAMES, varying
+    from algophase.runs.read_runs import read_frame
     from algophase.storage.sweep_directory import SweepDirectory
 
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
-        names = [name for name in setting_names() if name in available]
+        names = [name for name in SETTING_NAMES if name in available]
         table = read_frame(path, names)
         settings = [name for name in names if varies(table[name].astype(str))]
     verdict = "verdict" if "verdict" in available else "paper_label"

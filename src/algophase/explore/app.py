@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.explore.view import View, decode
+from algophase.runs.read_runs import is_sweep
+from algophase.storage.formats.contents import Reading
 
 if TYPE_CHECKING:
     from dash import Dash
@@ -57,6 +59,7 @@ def make_app(
     hosts: tuple[str, ...] = LOOPBACK,
     at: str = "/",
     watcher: "Watcher | None" = None,
+    reading: Reading = Reading(),
 ) -> "tuple[Dash, Networks]":
     """The page of a sweep or of a directory of networks, and its networks.
 
@@ -66,6 +69,7 @@ def make_app(
         point here is refused.
     at: how its addresses begin, where it is one of several pages behind a map.
     watcher: is told how the analyses of a directory of networks go.
+    reading: what is said about networks whose files do not say so.
     """
     check_installed()
     from dash import Dash
@@ -81,9 +85,9 @@ def make_app(
 
     directory = shipped(directory)
     networks: Networks
-    if are_networks(directory):
+    if not is_sweep(directory) and are_networks(directory):
         kept = KeptAnalyses(None if cache is None else cache / "analyses")
-        networks = OwnNetworks(directory, kept, watcher)
+        networks = OwnNetworks(directory, kept, watcher, reading)
     else:
         networks = Networks(open_sweep(directory), directory, cache)
     runs, growing = networks.opened.runs, networks.arrivals is not None

@@ -20,9 +20,11 @@ from algophase.explore.shown import Opened, with_outcomes
 from algophase.record.columns import flat_columns
 from algophase.runs.columns import frame_of_rows, single_columns
 from algophase.runs.overview import describe_outcomes
+from algophase.runs.read_runs import is_sweep
 from algophase.runs.runs import Runs
-from algophase.runs.standing import is_sweep, settings_of
+from algophase.runs.standing import settings_of
 from algophase.storage.analyses import Analyzed, Unusable, analyze_files, network_files
+from algophase.storage.formats.contents import Reading
 from algophase.storage.kept_analyses import KeptAnalyses
 
 NAME = "network"  # the column with the names of the files
@@ -50,10 +52,17 @@ class OwnNetworks(Networks):
     """The networks of a directory, which come after `begin`. None is trained again.
 
     kept: where analyses are kept. watcher: is told what happens, from a thread of its own.
+    reading: what is said about networks whose files do not say so.
     """
 
-    def __init__(self, path: Path, kept: KeptAnalyses, watcher: Watcher | None = None) -> None:
-        self.path, self.analyses, self.watcher = path, kept, watcher
+    def __init__(
+        self,
+        path: Path,
+        kept: KeptAnalyses,
+        watcher: Watcher | None = None,
+        reading: Reading = Reading(),
+    ) -> None:
+        self.path, self.analyses, self.watcher, self.reading = path, kept, watcher, reading
         self.files, _ = network_files([path])
         self.specimens: dict[str, Specimen] = {}
         self._rows = list[dict[str, Any]]()  # only ever added to: a run's place stays what it is
@@ -113,7 +122,10 @@ class OwnNetworks(Networks):
 
     def _analyze_all(self) -> None:
         try:
-            for outcome in analyze_files(self.files, progress=self._starting, kept=self.analyses):
+            outcomes = analyze_files(
+                self.files, progress=self._starting, reading=self.reading, kept=self.analyses
+            )
+            for outcome in outcomes:
                 if self._stop.is_set():
                     return
                 if isinstance(outcome, Unusable):

@@ -28,7 +28,7 @@ from algophase.reports.network_section import (
 from algophase.reports.plotly_style import Panel
 from algophase.reports.program_panels import program_panels
 from algophase.runs.columns import python_values
-from algophase.runs.overview import setting_names
+from algophase.runs.overview import SETTING_NAMES
 from algophase.runs.rows import analysis_of_row
 from algophase.runs.runs import Runs
 
@@ -229,7 +229,7 @@ def settings_line(runs: Runs, row: int) -> str:
     if "index" in runs:
         parts.append(f"index {cell_text(runs.value('index', row))}")
     offered = filterable(runs)
-    varying = [name for name in setting_names() if name in runs.varying and name in offered]
+    varying = [name for name in SETTING_NAMES if name in runs.varying and name in offered]
     parts += [f"{label(name)} {value_text(name, runs.value(name, row))}" for name in varying]
     return ", ".join(parts)
 

@@ -19,7 +19,7 @@ from algophase.core.settings import RANGES
 from algophase.explore.view import Point, View
 from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, kind_of
 from algophase.runs.overview import describe_outcomes, describe_space, outcomes, verdict_column
-from algophase.runs.read import read_usable_shards
+from algophase.runs.read_runs import read_usable_shards
 from algophase.runs.runs import Runs
 from algophase.runs.selection import Condition, Rows
 from algophase.runs.statistics import Floats, Share

@@ -11,8 +11,7 @@ from algophase.core.group import cyclic_group
 from algophase.core.lines import exceeds, falls_short
 from algophase.paper.measure import Measurement, Spread, listed, measured, quantity
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
-from algophase.paper.product import Product, Table
-from algophase.paper.published import entry
+from algophase.paper.product import Product, Table, entry
 from algophase.paper.rules import HALF
 from algophase.paper.sources import Exhibit, Sources, source_of
 

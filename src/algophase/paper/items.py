@@ -10,7 +10,6 @@ from typing import Literal
 from algophase.core.errors import InputError
 from algophase.core.settings import LINEAR_MODELS
 from algophase.paper.anatomy_items import aligned_weights, matching_circles
-from algophase.paper.claims import claims_of
 from algophase.paper.dynamics_items import accompanying_pizza, clock_training
 from algophase.paper.illustration_items import accompanying, algorithms, approximation, table_1
 from algophase.paper.isolation_items import (
@@ -25,6 +24,7 @@ from algophase.paper.population_items import metricvs, multilayers, noncirc2, on
 from algophase.paper.population_variants import lineararchs, variant
 from algophase.paper.product import Item, Product
 from algophase.paper.readout import readout
+from algophase.paper.rules import claims_of
 from algophase.paper.sources import Sources
 from algophase.paper.text_items import settings, words
 from algophase.paper.variant_items import linear_delta, linear_pizza, separate_pizza, wide_pizza

@@ -1,22 +1,26 @@
-"""Making items: pictures and tables into a directory, and a page that a reader can check line by
-line.
+"""`reproduce`: the paper's items, as pictures and tables in a directory, and a page that a reader
+can check line by line.
 """
 
 import csv
 import io
 import json
+import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from algophase.core.errors import InputError
 from algophase.pages.table import Table
+from algophase.paper.items import find_items
 from algophase.paper.product import Claim, Item, Product, overall
 from algophase.paper.sources import Sources
 from algophase.pictures.style import house_style
 from algophase.reports.save_figure import save_figure
 from algophase.storage.files import write_atomically
+
+log = logging.getLogger(__name__)
 
 FORMATS = ("png", "svg")
 CLAIM_HEAD = ["claim", "published", "ours", "n", "verdict", "note"]
@@ -37,8 +41,56 @@ class Made:
         return f"not made: {self.problem}" if self.problem else overall(self.claims)
 
 
+def reproduce(
+    *labels: str,
+    out: str | Path = "paper",
+    own: Sequence[str | Path] = (),
+    released: str | Path | None = None,
+    gallery: str | Path | None = None,
+    progress: Callable[[Made], None] | None = None,
+) -> list[Made]:
+    """Make the paper's tables and figures, and compare its numbers with ours.
+
+    Arguments:
+        labels: items by the paper's own labels (`algophase paper` lists them), or "all".
+        out: directory for pictures, tables and claims.csv.
+        own: your sweeps, which are used before the gallery's.
+        released: directory of the authors' released files, to take networks and runs from.
+        gallery: our own sweeps and networks; by default the shipped ones.
+        progress: called with each item after it is made.
+
+    Returns:
+        One entry per item: `verdict` says whether its claims hold, `claims` has the published
+        values next to ours, `files` the pictures and tables, and `problem` says why an item could
+        not be made.
+
+    Raises:
+        InputError: a label is unknown, or a directory cannot be read.
+
+    Example:
+        >>> from algophase import reproduce
+        >>> (picture,) = reproduce("clock-pizza", out=directory)
+        >>> picture.verdict, [file.name for file in picture.files]
+        ('5 supported', ['clock-pizza.png', 'clock-pizza.svg'])
+    """
+    sources = Sources(
+        None if gallery is None else Path(gallery),
+        tuple(Path(path) for path in own),
+        None if released is None else Path(released),
+    )
+    results = make(find_items(list(labels)), sources, Path(out), progress)
+    for path, space in sources.unused.items():
+        log.warning(
+            "%s was not used: it holds space %s, and no item here asks for that one", path, space
+        )
+    return results
+
+
 def make(
-    items: Iterable[Item], sources: Sources, out: Path, told: Callable[[Made], None] | None = None
+    items: Iterable[Item],
+    sources: Sources,
+    out: Path,
+    progress: Callable[[Made], None] | None = None,
 ) -> list[Made]:
     """Make items in turn. One whose data is not there is reported, and the others are made."""
     results = []
@@ -51,8 +103,8 @@ def make(
         except InputError as error:
             result = Made(item, "", (), (), str(error))
         results.append(result)
-        if told is not None:
-            told(result)
+        if progress is not None:
+            progress(result)
     write_atomically(out / "claims.csv", claims_csv(results).encode())
     return results
 

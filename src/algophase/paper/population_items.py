@@ -43,8 +43,7 @@ from algophase.paper.populations import (
     populations,
     transition_table,
 )
-from algophase.paper.product import Product, Table
-from algophase.paper.published import entry
+from algophase.paper.product import Product, Table, entry
 from algophase.paper.rules import THRESHOLDS, apart, points
 from algophase.paper.sources import Missing, Sources
 from algophase.runs.runs import Runs, inside_phase, metric_boundary

@@ -19,8 +19,7 @@ from algophase.core.fourier import cos_turn
 from algophase.core.palette import COLORS
 from algophase.paper.anatomy_items import Opened, open_model_beta
 from algophase.paper.measure import Measurement, measured, quantity
-from algophase.paper.product import Product
-from algophase.paper.published import entry
+from algophase.paper.product import Product, entry
 from algophase.paper.sources import Sources
 from algophase.pictures.style import new_figure
 from algophase.reports.figures import draw_readout

@@ -1,5 +1,5 @@
 """The rules by which the paper's words and numbers are judged. Every item takes its claims from
-here.
+here: `claims_of` measures what an entry of `claims.toml` names, and its rule judges it.
 
 Words have one meaning throughout. "Most", "typical" and "dominates" mean that the 95% interval of a
 share lies above one half, "almost always" that it lies above nine tenths, and "approximately" that
@@ -9,17 +9,15 @@ value within rounding of a line lies on it (`analysis.lines`).
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.lines import exceeds, falls_short, reaches, stays_within
-from algophase.paper.product import Verdict
-from algophase.paper.published import Entry
+from algophase.paper.measure import Measurement, measure, measure_optional
+from algophase.paper.product import Claim, Entry, Verdict, entries
+from algophase.paper.sources import Sources
 from algophase.runs.boundary import Estimate
 from algophase.runs.statistics import Share, newcombe
-
-if TYPE_CHECKING:
-    from algophase.paper.measure import Measurement
 
 THRESHOLDS = Thresholds()
 MOST, NEARLY_ALL = 0.5, 0.9
@@ -340,3 +338,44 @@ def printed_share(claim: Entry, measurement: "Measurement") -> Judgment:
         return "differs", wording
     furthest = max(map(abs, difference.interval))
     return ("reproduced" if stays_within(furthest, PRECISE) else "undecided"), wording
+
+
+def claims_of(label: str, sources: Sources) -> tuple[Claim, ...]:
+    """The claims of an item, judged."""
+    return judge_all(entries()[label], sources)
+
+
+def judge_all(described: Sequence[Entry], sources: Sources) -> tuple[Claim, ...]:
+    """Claims beside what is measured. One whose quantity has nothing to be measured on is left
+    out.
+    """
+    claims = []
+    for entry in described:
+        find = measure_optional if entry.optional else measure
+        measurement = find(sources, entry.population, entry.quantity, **entry.arguments)
+        if measurement is not None:
+            claims.append(judge(entry, measurement))
+    return tuple(claims)
+
+
+def judge(entry: Entry, measurement: Measurement) -> Claim:
+    """A claim beside its measurement."""
+    verdict, rule = RULES[entry.rule](entry, measurement)
+    words = {
+        **entry.arguments,
+        "value": measurement.value,
+        "line": limit_of(entry),
+        "place": entry.place,
+        "published": entry.published,
+        "sample": measurement.sample,
+        "rule": rule,
+        **measurement.words,
+    }
+    return Claim(
+        entry.text.format(**words),
+        entry.published.format(**words),
+        entry.ours.format(**words),
+        verdict,
+        measurement.sample,
+        entry.note.format(**words),
+    )

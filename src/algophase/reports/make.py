@@ -14,9 +14,10 @@ from algophase.networks import Network
 from algophase.reports.network_section import add_index, add_network, add_population, read_history
 from algophase.reports.page import Page, paragraph
 from algophase.reports.sweep_section import Sweep, add_sweep, read_sweep
+from algophase.runs.read_runs import is_sweep
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
-from algophase.runs.standing import foreign_settings, is_sweep
+from algophase.runs.standing import foreign_settings
 from algophase.storage import find_networks, load
 from algophase.storage.analyses import (
     Analyzed,

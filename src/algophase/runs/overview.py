@@ -53,19 +53,15 @@ def varying(space: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def setting_names() -> list[str]:
-    """Every column that is a setting, but for the seed."""
-    kinds = (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
-    return list(
-        dict.fromkeys(
-            [
-                "kind",
-                *(name for settings in kinds for name in settings.to_dict()),
-                "operation",
-                "outputs",
-            ]
-        )
-    )
+def _setting_names() -> list[str]:
+    names = ["kind"]
+    for settings in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings()):
+        names += settings.to_dict()
+    return list(dict.fromkeys([*names, "operation", "outputs"]))
+
+
+# Every column that is a setting, but for the seed
+SETTING_NAMES = _setting_names()
 
 
 def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> bool:

@@ -23,7 +23,7 @@ from algophase.runs.overview import (
     varying,
     verdict_column,
 )
-from algophase.runs.read import read_usable_shards
+from algophase.runs.read_runs import read_usable_shards
 from algophase.storage.runs_table import KEYS, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 

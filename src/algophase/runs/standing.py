@@ -3,7 +3,6 @@ shares with none.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label, metrics, quantity
@@ -11,18 +10,9 @@ from algophase.analysis.result import Analysis
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
 from algophase.runs.runs import MATCHED, Runs, plain_setting
-from algophase.storage.runs_table import moments_files, shard_paths
-from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     import pandas
-
-
-def is_sweep(path: Path) -> bool:
-    """Whether a path is a table of runs rather than networks."""
-    if not path.is_dir():
-        return path.suffix == ".parquet" or bool(moments_files(path))
-    return SweepDirectory(path).exists or bool(shard_paths(path))
 
 
 def settings_of(network: Network) -> dict[str, Any]:

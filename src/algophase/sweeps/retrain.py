@@ -31,7 +31,7 @@ from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
-from algophase.runs.read import read_frame
+from algophase.runs.read_runs import read_frame
 from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_columns
 from algophase.storage.files import check_directory
 from algophase.storage.formats.ours import load_network

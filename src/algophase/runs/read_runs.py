@@ -15,19 +15,27 @@ from algophase.storage.runs_table import (
     column_names,
     each_once,
     join_tables,
+    moments_files,
     origin,
     read_row,
     read_shards,
     read_table,
     shard_paths,
 )
-from algophase.storage.sweep_directory import sittings_of
+from algophase.storage.sweep_directory import SweepDirectory, sittings_of
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 SHARD_ROW = "row of all shards"  # a column for the time of joining them
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a path is a table of runs rather than networks."""
+    if not path.is_dir():
+        return path.suffix == ".parquet" or bool(moments_files(path))
+    return SweepDirectory(path).exists or bool(shard_paths(path))
 
 
 def read_frame(path: Path, names: Sequence[str] | None = None) -> "pandas.DataFrame":
