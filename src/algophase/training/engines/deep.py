@@ -4,7 +4,7 @@ Triton kernels.
 Only training pairs go through the network, padded with pairs of weight zero. The first layer's
 queries, keys and values are tables over tokens; the last layer serves the last position only.
 Operands of products over pairs are float16, rounded to
-nearest: weights and stream in fixed units, gradients scaled by powers of two (`kernels.scaling`).
+nearest: weights and stream in fixed units, gradients scaled by powers of two (`kernels.shared`).
     Parameters, moments, their
 gradients, the residual stream, sums, softmax and loss are float32. Hidden units never leave the
 chip.

@@ -1,7 +1,7 @@
 """One-layer transformers with products in half precision: the gradient in nine Triton kernels.
 
 Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to
-nearest and where needed after scaling by an exact power of two (`kernels.scaling`). Tables over
+nearest and where needed after scaling by an exact power of two (`kernels.shared`). Tables over
 tokens keep 22 bits; parameters, moments, gradients, sums, softmax and loss are float32. Up to 256
 channels, hidden units and their gradients never leave the chip.
 """
@@ -524,7 +524,7 @@ class FusedTransformer(InHalf, GridTransformer):
                 **of_tiles,
                 "FACTOR": factor,
             }
-            options |= {"GELU": self.gelu and of_r, "TOLD": of_r, **eight, "num_stages": 4}
+            options |= {"GELU": self.gelu and of_r, "TELLS": of_r, **eight, "num_stages": 4}
             grid = (k // high * -(-columns // long), n)
             return Step(
                 wide.wide_sums,

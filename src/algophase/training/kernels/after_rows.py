@@ -13,8 +13,14 @@ import triton
 import triton.language as tl
 
 from algophase.training.kernels.cross_entropy import add_up_loss
-from algophase.training.kernels.scaling import down, parts, rounded_product, scaled
-from algophase.training.kernels.tables import inputs
+from algophase.training.kernels.shared import (
+    rounded_product,
+    scale_down,
+    scaled,
+    store_operand_gradients,
+    sum_of_parts,
+    token_inputs,
+)
 
 
 @triton.jit
@@ -24,11 +30,11 @@ def after_rows(
     SOFT,  # (n, maps, H, PA, PA)
     TABLES,  # (n, TABLE_COUNT, PA, C)
     # (n, PA, PA) int32: the row of b and a, the last one, which is padding, where it is in none
-    PLACES,
+    ROW_OF,
     DZ,  # (n, T, C) float16, scaled
     DZ_EXPONENT,  # (n, TILES)
     D_SCORE,  # out (n, H, BS, PA) float32: e_1, b by a
-    D_OTHER,  # out (n, H, BS) float32: sum over a of e_2, with an equals sign
+    D_SECOND,  # out (n, H, BS) float32: sum over a of e_2, with an equals sign
     D_V1,  # out (n, GROUPS, PA, C) float32: parts of a sum
     D_VQ,  # out (n, 1 or 2, PA, C) float32: dv_q, with an equals sign dv_2
     EQUALS: tl.constexpr,
@@ -45,29 +51,27 @@ def after_rows(
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
     ROWS: tl.constexpr = T // TILES
-    EACH: tl.constexpr = BS // GROUPS
+    LENGTH: tl.constexpr = BS // GROUPS  # values of b in a group
     h = tl.program_id(0) % H
     group = tl.program_id(0) // H
     network = tl.program_id(1).to(tl.int64)
     a, e = tl.arange(0, PA), tl.arange(0, E)
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
     SOFT += (network * MAPS * H + h) * PA * PA + a
-    PLACES += network * PA * PA + a
+    ROW_OF += network * PA * PA + a
     DZ += network * T * C + h * E
     DZ_EXPONENT += network * TILES
     D_SCORE += (network * H + h) * BS * PA + a
-    D_OTHER += (network * H + h) * BS
+    D_SECOND += (network * H + h) * BS
     D_VQ += network * MAPS * PA * C + h * E + e
     V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h * E
     v1 = tl.load(V + a[:, None] * C + e[None, :])
     dv1 = tl.zeros((PA, E), tl.float32)
-    for step in tl.range(0, EACH, num_stages=STAGES):
-        b = group * EACH + step
-        row = tl.load(PLACES + b * PA)
-        dz = (
-            tl.load(DZ + row[:, None] * C + e[None, :]).to(tl.float32)
-            * down(tl.load(DZ_EXPONENT + row // ROWS))[:, None]
-        )
+    for step in tl.range(0, LENGTH, num_stages=STAGES):
+        b = group * LENGTH + step
+        row = tl.load(ROW_OF + b * PA)
+        dz = tl.load(DZ + row[:, None] * C + e[None, :]).to(tl.float32)
+        dz *= scale_down(tl.load(DZ_EXPONENT + row // ROWS))[:, None]
         soft = tl.load(SOFT + b * PA)
         vq = tl.load(V + (PA + b) * C + e)
         weighted = (rate * soft + (1.0 - rate))[:, None] * dz
@@ -83,7 +87,7 @@ def after_rows(
             g_2 = tl.sum(dz * (v2 - vq)[None, :], axis=1) * rate
             mean = soft * g + soft_2 * g_2
             tl.store(D_SCORE + b * PA, soft * (g - mean) * scale)
-            tl.store(D_OTHER + b, tl.sum(soft_2 * (g_2 - mean), axis=0) * scale)
+            tl.store(D_SECOND + b, tl.sum(soft_2 * (g_2 - mean), axis=0) * scale)
         else:
             tl.store(D_SCORE + b * PA, g * soft * (1.0 - soft) * scale)
         tl.store(D_VQ + b * C, dvq)
@@ -97,7 +101,7 @@ def after_attention(
     GIVE,
     TABLES,
     D_SCORE,
-    D_OTHER,
+    D_SECOND,
     D_V1,
     D_VQ,
     DY,  # (n, PA, D)
@@ -133,12 +137,9 @@ def after_attention(
         h = tl.program_id(0) // (E // BE)
         e = tl.program_id(0) * BE + tl.arange(0, BE)
         of_h = i[:, None] * C + e[None, :]
-        inside = (i < P)[:, None]
-        score = tl.load(
-            D_SCORE + ((network * H + h) * BS + i[:, None]) * PA + i[None, :],
-            mask=inside,
-            other=0.0,
-        )
+        is_b = (i < P)[:, None]
+        SCORES = D_SCORE + ((network * H + h) * BS + i[:, None]) * PA + i[None, :]
+        score = tl.load(SCORES, mask=is_b, other=0.0)
         over = tl.sum(score, axis=1)[:, None]  # of each b
         score, back = scaled(score)
         q = tl.load(TABLES + of_h)
@@ -147,35 +148,31 @@ def after_attention(
         near, back_near = scaled(q)
         tl.store(D_TABLES + PA * C + of_h, tl.dot(tl.trans(score), near) * back * back_near)
         if EQUALS > 0:
-            other = tl.load(D_OTHER + (network * H + h) * BS + i, mask=i < P, other=0.0)[:, None]
-            dq += other * tl.load(TABLES + 5 * PA * C + of_h)
-            over += other
-            tl.store(D_TABLES + 5 * PA * C + of_h, other * q)
-            tl.store(
-                D_TABLES + 6 * PA * C + of_h, tl.load(D_VQ + (network * MAPS + 1) * PA * C + of_h)
-            )
+            second = tl.load(D_SECOND + (network * H + h) * BS + i, mask=i < P, other=0.0)[:, None]
+            dq += second * tl.load(TABLES + 5 * PA * C + of_h)
+            over += second
+            tl.store(D_TABLES + 5 * PA * C + of_h, second * q)
+            D_V_2 = D_TABLES + 6 * PA * C + of_h
+            tl.store(D_V_2, tl.load(D_VQ + (network * MAPS + 1) * PA * C + of_h))
         tl.store(D_TABLES + of_h, dq - over * tl.load(TABLES + 2 * PA * C + of_h))
         tl.store(D_TABLES + 2 * PA * C + of_h, -over * q)
-        tl.store(
-            D_TABLES + 3 * PA * C + of_h,
-            parts(D_V1, network * GROUPS * PA * C + of_h, PA * C, GROUPS),
-        )
+        D_V_1 = D_TABLES + 3 * PA * C + of_h
+        tl.store(D_V_1, sum_of_parts(D_V1, network * GROUPS * PA * C + of_h, PA * C, GROUPS))
         through_y = tl.zeros((PA, BE), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + e[:, None] * D + d[None, :])
             through_y += rounded_product(tl.load(DY + i[:, None] * D + d[None, :]), tl.trans(o))
-        tl.store(
-            D_TABLES + 4 * PA * C + of_h,
-            tl.load(D_VQ + network * MAPS * PA * C + of_h) + give * through_y,
-        )
+        D_V_Q = D_TABLES + 4 * PA * C + of_h
+        tl.store(D_V_Q, tl.load(D_VQ + network * MAPS * PA * C + of_h) + give * through_y)
     else:
         role = tl.program_id(0) - C // BE
-        c, d = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BD + tl.arange(0, BD)
+        c = role % (C // BC) * BC + tl.arange(0, BC)
+        d = role // (C // BC) * BD + tl.arange(0, BD)
         v = tl.load(TABLES + (4 * PA + i[:, None]) * C + c[None, :])
         d_o = rounded_product(tl.trans(v), tl.load(DY + i[:, None] * D + d[None, :])) * give
-        place = GRADIENTS + network * size + AT_O + c[:, None] * D + d[None, :]
-        tl.store(place, tl.load(place) + d_o)
+        D_O = GRADIENTS + network * size + AT_O + c[:, None] * D + d[None, :]
+        tl.store(D_O, tl.load(D_O) + d_o)
 
 
 @triton.jit
@@ -220,37 +217,33 @@ def after_tables(
         for k in range(0, C, BK):
             c = k + tl.arange(0, BK)
             QKV = PARAMETERS + AT_QKV + d[None, :] * (3 * C) + c[:, None]
-            PLACE = D_TABLES + i[:, None] * C + c[None, :]
+            D_TABLE = D_TABLES + i[:, None] * C + c[None, :]
             w_q, back_q = scaled(tl.load(QKV))
             w_k, back_k = scaled(tl.load(QKV + C))
             w_v, back_v = scaled(tl.load(QKV + 2 * C))
             dxq += (
-                _onto(PLACE, w_q, back_q)
-                + _onto(PLACE + 2 * PA * C, w_k, back_k)
-                + _onto(PLACE + 4 * PA * C, w_v, back_v)
+                _table_product(D_TABLE, w_q, back_q)
+                + _table_product(D_TABLE + 2 * PA * C, w_k, back_k)
+                + _table_product(D_TABLE + 4 * PA * C, w_v, back_v)
             )
-            dx1 += _onto(PLACE + PA * C, w_k, back_k) + _onto(PLACE + 3 * PA * C, w_v, back_v)
+            dx1 += _table_product(D_TABLE + PA * C, w_k, back_k) + _table_product(
+                D_TABLE + 3 * PA * C, w_v, back_v
+            )
             if EQUALS > 0:
-                dx2 += _onto(PLACE + 5 * PA * C, w_k, back_k) + _onto(
-                    PLACE + 6 * PA * C, w_v, back_v
+                dx2 += _table_product(D_TABLE + 5 * PA * C, w_k, back_k) + _table_product(
+                    D_TABLE + 6 * PA * C, w_v, back_v
                 )
-        inside = (i < P)[:, None]
-        dx1, dxq = tl.where(inside, dx1, 0.0), tl.where(inside, dxq, 0.0)
+        is_token = (i < P)[:, None]
+        dx1, dxq = tl.where(is_token, dx1, 0.0), tl.where(is_token, dxq, 0.0)
         if EQUALS > 0:
             own = tl.sum(dxq, axis=0)
             tl.store(GRADIENTS + AT_EMBED + EQUALS * D + d, own)
             tl.store(GRADIENTS + AT_POS + 2 * D + d, own)
-            dx2 = tl.where(inside, dx2, 0.0)
+            dx2 = tl.where(is_token, dx2, 0.0)
         else:
             dx2 = dxq
-        place = GRADIENTS + AT_EMBED + i[:, None] * D + d[None, :]
-        if SECOND > 0:
-            tl.store(place, dx1, mask=inside)
-            tl.store(place + SECOND * D, dx2, mask=inside)
-        else:
-            tl.store(place, dx1 + dx2, mask=inside)
-        tl.store(GRADIENTS + AT_POS + d, tl.sum(dx1, axis=0))
-        tl.store(GRADIENTS + AT_POS + D + d, tl.sum(dx2, axis=0))
+        EMBEDDING = GRADIENTS + AT_EMBED + i[:, None] * D + d[None, :]
+        store_operand_gradients(EMBEDDING, GRADIENTS + AT_POS + d, dx1, dx2, is_token, SECOND, D)
     elif tl.program_id(0) < D // BX + 3 * (C // BC) * (D // BD):
         role = tl.program_id(0) - D // BX
         matrix, c = role % 3, role // 3 % (C // BC) * BC + tl.arange(0, BC)
@@ -264,18 +257,16 @@ def after_tables(
                     2 * matrix,
                     tl.where(position == 0, 2 * matrix - 1, 4 + matrix),
                 )
-                x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-                total += rounded_product(
-                    tl.trans(x),
-                    tl.load(D_TABLES + (of_position * PA + i[:, None]) * C + c[None, :]),
-                )
+                x = token_inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
+                d_table = tl.load(D_TABLES + (of_position * PA + i[:, None]) * C + c[None, :])
+                total += rounded_product(tl.trans(x), d_table)
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :], total)
     else:
         add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
 
 
 @triton.jit
-def _onto(PLACE, w, back_w):
+def _table_product(D_TABLE, w, back_w):
     """A table's gradient times a matrix that `scaled` gave."""
-    half, back = scaled(tl.load(PLACE))
+    half, back = scaled(tl.load(D_TABLE))
     return tl.dot(half, w) * back * back_w

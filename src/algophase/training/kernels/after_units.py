@@ -11,7 +11,12 @@ them.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import down, parts, up
+from algophase.training.kernels.shared import (
+    largest_exponent,
+    scale_down,
+    scale_up,
+    sum_of_parts,
+)
 
 
 @triton.jit
@@ -19,13 +24,19 @@ def _base(
     DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr
 ):
     """dbase of some b and columns (b, w): a sum, and what the run before left of it."""
-    found = tl.load(DBASE + b[:, None] * W + w[None, :])
+    total = tl.load(DBASE + b[:, None] * W + w[None, :])
     for run in tl.static_range(1, RUNS):
         cut = tl.load(PAIRS + run * (T // RUNS)) // 256
-        found += tl.where(
-            (b == cut)[:, None], tl.load(DBASE + (BP + run - 1) * W + w)[None, :], 0.0
-        )
-    return found
+        is_cut = (b == cut)[:, None]
+        left = tl.load(DBASE + (BP + run - 1) * W + w)[None, :]
+        total += tl.where(is_cut, left, 0.0)
+    return total
+
+
+@triton.jit
+def _scaled_parts(START, offsets, stride, scale, COUNT: tl.constexpr):
+    """A sum in parts, times scale, in float16."""
+    return (sum_of_parts(START, offsets, stride, COUNT) * scale).to(tl.float16)
 
 
 @triton.jit
@@ -75,9 +86,8 @@ def after_units(
     PAIRS += network * (T + 16)
     Y += network * PA * D
     d = tl.program_id(0) // ROLES * BD + tl.arange(0, BD)
-    t = tl.arange(0, COUNT_P)
-    top = tl.max(tl.load(LARGEST + network * COUNT + t, mask=t < COUNT, other=0), axis=0)
-    scale, back = up(top), down(top)
+    top = largest_exponent(LARGEST + network * COUNT, COUNT, COUNT_P)
+    scale, back = scale_up(top), scale_down(top)
     if role == 0:
         i = tl.arange(0, PA)
         dy = tl.zeros((PA, BD), tl.float32)
@@ -93,9 +103,8 @@ def after_units(
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
             column = tl.sum(_base(DBASE, PAIRS, i, w, T, W, BP, RUNS), axis=0)
-            d_b_out += tl.sum(
-                tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1
-            )
+            w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            d_b_out += tl.sum(w_u * column[None, :], axis=1)
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
     elif role < 2 + C // BC:
         c = (role - 2) * BC + tl.arange(0, BC)
@@ -103,7 +112,7 @@ def after_units(
         for k in range(0, W, BW):
             w = k + tl.arange(0, BW)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]).to(tl.float16)
-            dq = (parts(DQ, w[:, None] * C + c[None, :], W * C, RUNS) * scale).to(tl.float16)
+            dq = _scaled_parts(DQ, w[:, None] * C + c[None, :], W * C, scale, RUNS)
             d_o = tl.dot(tl.trans(dq), tl.trans(iu), d_o)
         tl.store(GRADIENTS + AT_O + c[:, None] * D + d[None, :], d_o * back)
     elif role < 2 + C // BC + W // BW:
@@ -119,7 +128,7 @@ def after_units(
         for k in range(0, C, BC):
             c = k + tl.arange(0, BC)
             o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]).to(tl.float16)
-            dq = (parts(DQ, w[:, None] * C + c[None, :], W * C, RUNS) * scale).to(tl.float16)
+            dq = _scaled_parts(DQ, w[:, None] * C + c[None, :], W * C, scale, RUNS)
             d_iu = tl.dot(tl.trans(o), tl.trans(dq), d_iu)
         if role < 2 + C // BC + M // BW:
             if tl.program_id(0) < ROLES:
@@ -129,7 +138,7 @@ def after_units(
             v = w - M
             for k in range(0, M, BW):
                 m = k + tl.arange(0, BW)
-                dr = (parts(DR, m[:, None] * VP + v[None, :], M * VP, RUNS) * scale).to(tl.float16)
+                dr = _scaled_parts(DR, m[:, None] * VP + v[None, :], M * VP, scale, RUNS)
                 w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :]).to(tl.float16)
                 d_iu = tl.dot(tl.trans(w_out), dr, d_iu)
             d_iu = d_iu * back + tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
@@ -140,6 +149,6 @@ def after_units(
         for k in range(0, VP, BW):
             v = k + tl.arange(0, BW)
             w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]).to(tl.float16)
-            dr = (parts(DR, m[:, None] * VP + v[None, :], M * VP, RUNS) * scale).to(tl.float16)
+            dr = _scaled_parts(DR, m[:, None] * VP + v[None, :], M * VP, scale, RUNS)
             d_w_out = tl.dot(dr, tl.trans(w_u), d_w_out)
         tl.store(GRADIENTS + AT_W_OUT + m[:, None] * D + d[None, :], d_w_out * back)

@@ -3,12 +3,15 @@ mixing in one pass each way.
 
     w_s = softmax_s(scale q . k_s),   z = sum_s (rate w_s + 1 - rate) v_s
 
-backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
-                                      dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
+backward, with g_s = rate dz . v_s:
 
-Reference: `attend_reference` in training/engines/attend.py. Each program owns its rows and one
-    head;
-nothing is added across programs.
+    dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t)
+    dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
+
+Reference: `attend_reference` in training/engines/stacked.py. Each program owns its rows and one
+head; nothing is added across programs. Measured: at the floor of memory traffic, with the ReLU
+kernels 28% of an epoch of two layers (docs/notes/tuning.md).
+
 Queries, keys and values may be columns of one tensor: a row of theirs is ROW_Q or ROW_K numbers
 from the next.
 """
@@ -18,16 +21,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from algophase.training.kernels.launch import launch
+
 ROWS = 64
 
 
 @triton.jit
-def _softmax(q, K, place, inside, step, S: tl.constexpr, scale):
+def _softmax(q, K, at_k, is_value, step, S: tl.constexpr, scale):
     """w (rows, 4) over positions s < S."""
     s_index = tl.arange(0, 4)[None, :]
     scores = tl.where(s_index < S, 0.0, -float("inf")) + tl.zeros_like(tl.sum(q, axis=1))[:, None]
     for s in tl.static_range(S):
-        k = tl.load(K + s * step + place, mask=inside, other=0.0)
+        k = tl.load(K + s * step + at_k, mask=is_value, other=0.0)
         scores += tl.where(s_index == s, (tl.sum(q * k, axis=1) * scale)[:, None], 0.0)
     scores = tl.exp(scores - tl.max(scores, axis=1)[:, None])
     return scores / tl.sum(scores, axis=1)[:, None]
@@ -60,7 +65,7 @@ def _forward(
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     lane = tl.arange(0, EP)
     e = tl.program_id(1) * E + lane
-    inside = (rows < B)[:, None] & (lane < E)[None, :]
+    is_value = (rows < B)[:, None] & (lane < E)[None, :]
     at_q = rows[:, None] * ROW_Q + e[None, :]
     at_k = rows[:, None] * ROW_K + e[None, :]
     at_z = rows[:, None] * C + e[None, :]
@@ -70,13 +75,13 @@ def _forward(
     Z += network * SQ * B * C
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
     for sq in tl.static_range(SQ):
-        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=inside, other=0.0)
-        w = _softmax(q, K, at_k, inside, B * ROW_K, S, scale)
+        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=is_value, other=0.0)
+        w = _softmax(q, K, at_k, is_value, B * ROW_K, S, scale)
         z = tl.zeros((ROWS, EP), tl.float32)
         for s in tl.static_range(S):
-            v = tl.load(V + s * B * ROW_K + at_k, mask=inside, other=0.0)
+            v = tl.load(V + s * B * ROW_K + at_k, mask=is_value, other=0.0)
             z += (rate * _pick(w, s) + 1.0 - rate)[:, None] * v
-        tl.store(Z + sq * B * C + at_z, z, mask=inside)
+        tl.store(Z + sq * B * C + at_z, z, mask=is_value)
 
 
 @triton.jit
@@ -104,7 +109,7 @@ def _backward(
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     lane = tl.arange(0, EP)
     e = tl.program_id(1) * E + lane
-    inside = (rows < B)[:, None] & (lane < E)[None, :]
+    is_value = (rows < B)[:, None] & (lane < E)[None, :]
     at_q = rows[:, None] * ROW_Q + e[None, :]
     at_k = rows[:, None] * ROW_K + e[None, :]
     at_z = rows[:, None] * C + e[None, :]
@@ -118,41 +123,48 @@ def _backward(
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
     s_index = tl.arange(0, 4)[None, :]
     for sq in tl.static_range(SQ):
-        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=inside, other=0.0)
-        dz = tl.load(dZ + sq * B * C + at_z, mask=inside, other=0.0)
-        w = _softmax(q, K, at_k, inside, B * ROW_K, S, scale)
+        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=is_value, other=0.0)
+        dz = tl.load(dZ + sq * B * C + at_z, mask=is_value, other=0.0)
+        w = _softmax(q, K, at_k, is_value, B * ROW_K, S, scale)
         g = tl.zeros_like(w)
         for s in tl.static_range(S):
-            v = tl.load(V + s * B * ROW_K + at_k, mask=inside, other=0.0)
+            v = tl.load(V + s * B * ROW_K + at_k, mask=is_value, other=0.0)
             g += tl.where(s_index == s, (rate * tl.sum(dz * v, axis=1))[:, None], 0.0)
         slope = scale * w * (g - tl.sum(w * g, axis=1)[:, None])
         dq = tl.zeros((ROWS, EP), tl.float32)
         for s in tl.static_range(S):
-            k = tl.load(K + s * B * ROW_K + at_k, mask=inside, other=0.0)
+            k = tl.load(K + s * B * ROW_K + at_k, mask=is_value, other=0.0)
             dq += _pick(slope, s)[:, None] * k
             dk = _pick(slope, s)[:, None] * q
             dv = (rate * _pick(w, s) + 1.0 - rate)[:, None] * dz
             if sq > 0:  # this program wrote them a moment ago
-                dk += tl.load(dK + s * B * ROW_K + at_k, mask=inside, other=0.0)
-                dv += tl.load(dV + s * B * ROW_K + at_k, mask=inside, other=0.0)
-            tl.store(dK + s * B * ROW_K + at_k, dk, mask=inside)
-            tl.store(dV + s * B * ROW_K + at_k, dv, mask=inside)
-        tl.store(dQ + sq * B * ROW_Q + at_q, dq, mask=inside)
+                dk += tl.load(dK + s * B * ROW_K + at_k, mask=is_value, other=0.0)
+                dv += tl.load(dV + s * B * ROW_K + at_k, mask=is_value, other=0.0)
+            tl.store(dK + s * B * ROW_K + at_k, dk, mask=is_value)
+            tl.store(dV + s * B * ROW_K + at_k, dv, mask=is_value)
+        tl.store(dQ + sq * B * ROW_Q + at_q, dq, mask=is_value)
 
 
-def _launch(q: Tensor, k: Tensor, heads: int) -> tuple[tuple[int, int, int], dict[str, int]]:
-    n, asking, rows, width = q.shape
+def _sizes(q: Tensor, k: Tensor, heads: int) -> dict[str, int]:
+    _, asking, rows, width = q.shape
     size = width // heads
-    grid = (triton.cdiv(rows, ROWS), heads, n)
-    sizes = {
+    return {
+        "B": rows,
+        "ROW_Q": q.stride(2),
+        "ROW_K": k.stride(2),
         "C": width,
         "E": size,
         "EP": triton.next_power_of_2(size),
         "S": k.shape[1],
         "SQ": asking,
         "ROWS": ROWS,
+        "num_warps": 4,
     }
-    return grid, {"ROW_Q": q.stride(2), "ROW_K": k.stride(2), **sizes}
+
+
+def _grid(q: Tensor, heads: int) -> tuple[int, int, int]:
+    n, _, rows, _ = q.shape
+    return triton.cdiv(rows, ROWS), heads, n
 
 
 def attend_forward(
@@ -161,9 +173,9 @@ def attend_forward(
     """z (n, asking, B, C) from q (n, asking, B, C) and k, v (n, s, B, C): columns of contiguous
     tensors.
     """
-    grid, sizes = _launch(q, k, heads)
     z = torch.empty(q.shape, device=q.device, dtype=q.dtype)
-    _forward[grid](q, k, v, z, rate, scale, q.shape[2], **sizes, num_warps=4)
+    tensors = {"Q": q, "K": k, "V": v, "Z": z, "RATE": rate, "SCALE": scale}
+    launch(_forward, _grid(q, heads), tensors, **_sizes(q, k, heads)).run()
     return z
 
 
@@ -176,6 +188,8 @@ def attend_backward(
     dz: Tensor,
 ) -> None:
     """Into the gradients of q, k and v, laid out as they are."""
-    q, k, _ = read
-    grid, sizes = _launch(q, k, heads)
-    _backward[grid](*read, dz, *written, rate, scale, q.shape[2], **sizes, num_warps=4)
+    q, k, v = read
+    dq, dk, dv = written
+    tensors = {"Q": q, "K": k, "V": v, "dZ": dz, "dQ": dq, "dK": dk, "dV": dv}
+    tensors |= {"RATE": rate, "SCALE": scale}
+    launch(_backward, _grid(q, heads), tensors, **_sizes(q, k, heads)).run()

@@ -17,62 +17,14 @@ JUDGE stops at the loss of each row, and whether the label's logit is strictly t
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import judge, weighted_loss
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import exponent, power, up
-
-
-@triton.jit
-def one_hot(b, j, S: tl.constexpr):
-    """(rows, KB) float16: which b a row has, once for each part of the base."""
-    return ((j[None, :] % S == b[:, None] % S) & (j[None, :] < 3 * S)).to(tl.float16)
-
-
-@triton.jit
-def b_of(first_b, j, S: tl.constexpr):
-    """The b that a column of the one-hot stands for, where the first row has first_b."""
-    return first_b + ((j - first_b) & (S - 1))
-
-
-@triton.jit
-def of_base(first_b, j, S: tl.constexpr, BP: tl.constexpr):
-    """Rows of BASE that belong to the columns of the one-hot."""
-    return tl.minimum(j // S, 2) * BP + b_of(first_b, j, S)
-
-
-@triton.jit
-def to_loss(
-    logits,
-    label,
-    weight,
-    tile,
-    network,
-    SLOPE,
-    EXPONENT,
-    LOSS,
-    RIGHT,
-    T: tl.constexpr,
-    V: tl.constexpr,
-    VP: tl.constexpr,
-    ROWS: tl.constexpr,
-    JUDGE: tl.constexpr,
-):
-    """Loss of a tile of rows, stored, and its slope: float16 with the largest in [1, 2), and its
-    exponent. JUDGE: see above.
-    """
-    row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
-    is_label = v[None, :] == label[:, None]
-    loss, slope = weighted_loss(logits, is_label, v[None, :] >= V, weight)
-    if JUDGE:
-        judge(logits, is_label, loss, LOSS + network * T, RIGHT + network * T, row, V, VP)
-    else:
-        tl.store(LOSS + network * (T // ROWS) + tile, tl.sum(loss))
-    top = exponent(slope)
-    s = (slope * power(254 - top)).to(tl.float16)
-    if not JUDGE:
-        tl.store(EXPONENT + network * (T // ROWS) + tile, top)
-        tl.store(SLOPE + network * T * VP + row[:, None] * VP + v[None, :], s)
-    return s, top
+from algophase.training.kernels.cross_entropy import to_loss
+from algophase.training.kernels.shared import (
+    activate_both,
+    base_rows,
+    exponent,
+    one_hot,
+    scale_up,
+)
 
 
 @triton.jit
@@ -116,9 +68,8 @@ def by_rows(
     Q += network * C * W
     R += network * M * VP
     pair = tl.load(PAIRS + row)
-    BASE += (
-        network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
-    )
+    first_b = tl.load(PAIRS + tile * ROWS) // 256
+    BASE += network * 3 * BP * W + base_rows(first_b, j, S, BP)[:, None] * W
     z = tl.load(Z + row[:, None] * C + k[None, :])
     of_b = one_hot(pair // 256, j, S)
     direct = tl.load(Q + k[:, None] * W + M + v[None, :])
@@ -136,10 +87,9 @@ def by_rows(
         post, _ = activate_both(x, GELU)
         logits = tl.dot(post.to(tl.float16), r, logits)
 
-    weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
     s, top = to_loss(
-        logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
+        logits, label, WEIGHTS, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
     )
     if not JUDGE:
         dz = tl.dot(s, tl.trans(tl.load(Q + k[:, None] * W + M + v[None, :])))
@@ -157,6 +107,5 @@ def by_rows(
             dz = tl.dot(dx.to(tl.float16), tl.trans(q), dz)
         top_dz = exponent(dz)
         tl.store(DZ_EXPONENT + network * TILES + tile, top_dz + top - 127)
-        tl.store(
-            DZ + network * T * C + row[:, None] * C + k[None, :], (dz * up(top_dz)).to(tl.float16)
-        )
+        DZ_TILE = DZ + network * T * C + row[:, None] * C + k[None, :]
+        tl.store(DZ_TILE, (dz * scale_up(top_dz)).to(tl.float16))

@@ -3,27 +3,35 @@ registers, both ways.
 
     w_s = softmax_s(scale q . k_s),   z = sum_s (rate w_s + 1 - rate) v_s
 
-backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
-                                      dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the positions that ask)
+backward, with g_s = rate dz . v_s:
+
+    dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t)
+    dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the positions that ask)
 
 S positions, of which the last SQ ask. Rows are pairs by position: row = position T + pair. In the
 FIRST layer queries, keys and values come from tables over tokens (`deep_tables`), and go back into
-them (`deep_sums`). Units: `scaling`.
+them (`deep_sums`). Units: `shared`.
 """
 
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import STREAM, TILE, exponent, power
+from algophase.training.kernels.shared import (
+    STREAM_UNIT,
+    TILE,
+    exponent,
+    power_between,
+    to_unit,
+)
 
 
 @triton.jit
-def _pick(s: tl.constexpr, a, b, c):
+def _of_position(s: tl.constexpr, first, second, third):
     if s == 1:
-        a = b
+        first = second
     elif s == 2:
-        a = c
-    return a
+        first = third
+    return first
 
 
 @triton.jit
@@ -41,20 +49,37 @@ def _project(
     """Queries, keys or values (rows, E) float32 of a position's x (rows, D), or in the first
     layer of its tokens (rows,).
     """
-    return (
-        tl.load(SOURCE + ((position * 3 + matrix) * PA + x[:, None]) * C + w[None, :])
-        if FIRST
-        else tl.dot(x, w)
-    )
+    if FIRST:
+        row = (position * 3 + matrix) * PA + x[:, None]
+        projected = tl.load(SOURCE + row * C + w[None, :])
+    else:
+        projected = tl.dot(x, w)
+    return projected
+
+
+@triton.jit
+def _key_and_value(
+    SOURCE, x, w_k, w_v, position, PA: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr
+):
+    k = _project(SOURCE, x, w_k, position, 1, PA, C, FIRST)
+    v = _project(SOURCE, x, w_v, position, 2, PA, C, FIRST)
+    return k, v
+
+
+@triton.jit
+def _interpolated(rate, w):
+    """rate w + 1 - rate, (rows, 1)."""
+    return (rate * w + 1.0 - rate)[:, None]
 
 
 @triton.jit
 def _inputs(SOURCE, TOKENS, position, t, T: tl.constexpr, D: tl.constexpr, FIRST: tl.constexpr):
+    """Of a position's pairs the stream (rows, D), or in the first layer the tokens (rows,)."""
     if FIRST:
-        found = tl.load(TOKENS + position * T + t)
+        x = tl.load(TOKENS + position * T + t)
     else:
-        found = tl.load(SOURCE + (position * T + t)[:, None] * D + tl.arange(0, D)[None, :])
-    return found
+        x = tl.load(SOURCE + (position * T + t)[:, None] * D + tl.arange(0, D)[None, :])
+    return x
 
 
 @triton.jit
@@ -70,11 +95,8 @@ def _pattern(q, k_0, k_1, k_2, scale, S: tl.constexpr):
     else:
         less = tl.exp(-tl.abs(s_0 - s_1))
         top, rest = 1.0 / (1.0 + less), less / (1.0 + less)
-        w_0, w_1, w_2 = (
-            tl.where(s_0 > s_1, top, rest),
-            tl.where(s_0 > s_1, rest, top),
-            tl.zeros_like(less),
-        )
+        w_0, w_1 = tl.where(s_0 > s_1, top, rest), tl.where(s_0 > s_1, rest, top)
+        w_2 = tl.zeros_like(less)
     return w_0, w_1, w_2
 
 
@@ -112,35 +134,25 @@ def deep_attend(
         c = h * E + tl.arange(0, E)
         w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
         w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = (
-            _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST),
-            _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST),
-        )
-        k_1, v_1 = (
-            _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST),
-            _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST),
-        )
+        k_0, v_0 = _key_and_value(SOURCE, x_0, w_k, w_v, 0, PA, C, FIRST)
+        k_1, v_1 = _key_and_value(SOURCE, x_1, w_k, w_v, 1, PA, C, FIRST)
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = (
-                _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST),
-                _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST),
-            )
+            k_2, v_2 = _key_and_value(SOURCE, x_2, w_k, w_v, 2, PA, C, FIRST)
         for s in tl.static_range(S - SQ, S):
-            q = _project(SOURCE, _pick(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
+            q = _project(SOURCE, _of_position(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
-            z = (rate * w_0 + 1.0 - rate)[:, None] * v_0 + (rate * w_1 + 1.0 - rate)[:, None] * v_1
+            z = _interpolated(rate, w_0) * v_0 + _interpolated(rate, w_1) * v_1
             if S == 3:
-                z += (rate * w_2 + 1.0 - rate)[:, None] * v_2
-            tl.store(
-                Z + ((s + SQ - S) * T + t)[:, None] * C + c[None, :], (z * STREAM).to(tl.float16)
-            )
+                z += _interpolated(rate, w_2) * v_2
+            z_half = (z * STREAM_UNIT).to(tl.float16)
+            tl.store(Z + ((s + SQ - S) * T + t)[:, None] * C + c[None, :], z_half)
 
 
 @triton.jit
-def _keep(d, top, reference, PLACE, EXPONENT):
-    """Store a gradient of queries, keys or values."""
-    tl.store(PLACE, (d * power(254 - top)).to(tl.float16))
+def _store_unit(d, top, reference, TARGET, EXPONENT):
+    """Store a gradient of queries, keys or values, and its exponent."""
+    tl.store(TARGET, to_unit(d, top))
     tl.store(EXPONENT, reference + top - 127)
 
 
@@ -190,20 +202,11 @@ def deep_attend_back(
         c = h * E + tl.arange(0, E)
         w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
         w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = (
-            _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST),
-            _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST),
-        )
-        k_1, v_1 = (
-            _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST),
-            _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST),
-        )
+        k_0, v_0 = _key_and_value(SOURCE, x_0, w_k, w_v, 0, PA, C, FIRST)
+        k_1, v_1 = _key_and_value(SOURCE, x_1, w_k, w_v, 1, PA, C, FIRST)
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = (
-                _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST),
-                _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST),
-            )
+            k_2, v_2 = _key_and_value(SOURCE, x_2, w_k, w_v, 2, PA, C, FIRST)
         dk_0 = tl.zeros((TILE, E), tl.float32)
         dk_1 = tl.zeros((TILE, E), tl.float32)
         dk_2 = tl.zeros((TILE, E), tl.float32)
@@ -211,26 +214,20 @@ def deep_attend_back(
         dv_1 = tl.zeros((TILE, E), tl.float32)
         dv_2 = tl.zeros((TILE, E), tl.float32)
         for s in tl.static_range(SKIPPED, S):
-            q = _project(SOURCE, _pick(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
+            q = _project(SOURCE, _of_position(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
-            factor = power(tl.load(E_DZ + (s - SKIPPED) * TILES + tile) - reference + 127)
-            dz = (
-                tl.load(DZ + ((s - SKIPPED) * T + t)[:, None] * C + c[None, :]).to(tl.float32)
-                * factor
-            )
-            dv_0 += (rate * w_0 + 1.0 - rate)[:, None] * dz
-            dv_1 += (rate * w_1 + 1.0 - rate)[:, None] * dz
+            factor = power_between(tl.load(E_DZ + (s - SKIPPED) * TILES + tile), reference)
+            dz = tl.load(DZ + ((s - SKIPPED) * T + t)[:, None] * C + c[None, :]).to(tl.float32)
+            dz *= factor
+            dv_0 += _interpolated(rate, w_0) * dz
+            dv_1 += _interpolated(rate, w_1) * dz
             if S == 3:
-                dv_2 += (rate * w_2 + 1.0 - rate)[:, None] * dz
-                g_0, g_1 = (
-                    tl.sum(dz * (v_0 - v_2), axis=1),
-                    tl.sum(dz * (v_1 - v_2), axis=1),
-                )  # above g_2
+                dv_2 += _interpolated(rate, w_2) * dz
+                g_0 = tl.sum(dz * (v_0 - v_2), axis=1)  # above g_2
+                g_1 = tl.sum(dz * (v_1 - v_2), axis=1)
                 mean = w_0 * g_0 + w_1 * g_1
-                e_0, e_1 = (
-                    (scale * rate * w_0 * (g_0 - mean))[:, None],
-                    (scale * rate * w_1 * (g_1 - mean))[:, None],
-                )
+                e_0 = (scale * rate * w_0 * (g_0 - mean))[:, None]
+                e_1 = (scale * rate * w_1 * (g_1 - mean))[:, None]
                 e_2 = -(e_0 + e_1)
                 dq = e_0 * k_0 + e_1 * k_1 + e_2 * k_2
                 dk_2 += e_2 * q
@@ -240,11 +237,11 @@ def deep_attend_back(
                 dq = e_0 * (k_0 - k_1)
             dk_0 += e_0 * q
             dk_1 += e_1 * q
-            PLACE = D_QKV + (s * T + t)[:, None] * (3 * C) + c[None, :]
-            _keep(dq, exponent(dq), reference, PLACE, E_QKV + (h * S + s) * TILES + tile)
+            TARGET = D_QKV + (s * T + t)[:, None] * (3 * C) + c[None, :]
+            _store_unit(dq, exponent(dq), reference, TARGET, E_QKV + (h * S + s) * TILES + tile)
         for s in tl.static_range(S):
-            PLACE = D_QKV + (s * T + t)[:, None] * (3 * C) + c[None, :]
+            TARGET = D_QKV + (s * T + t)[:, None] * (3 * C) + c[None, :]
             EXPONENT = E_QKV + (h * S + s) * TILES + tile
-            dk, dv = _pick(s, dk_0, dk_1, dk_2), _pick(s, dv_0, dv_1, dv_2)
-            _keep(dk, exponent(dk), reference, PLACE + C, EXPONENT + H * S * TILES)
-            _keep(dv, 127, reference, PLACE + 2 * C, EXPONENT + 2 * H * S * TILES)
+            dk, dv = _of_position(s, dk_0, dk_1, dk_2), _of_position(s, dv_0, dv_1, dv_2)
+            _store_unit(dk, exponent(dk), reference, TARGET + C, EXPONENT + H * S * TILES)
+            _store_unit(dv, 127, reference, TARGET + 2 * C, EXPONENT + 2 * H * S * TILES)

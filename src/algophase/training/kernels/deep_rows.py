@@ -9,7 +9,7 @@ The last layer goes from z to the loss and back to dz in one kernel, with
 
 W_in is kept transposed, M by D as W_out is. The stream is float32; operands are float16, sums
 float32. A gradient of the stream is float16 with its largest element in [1, 2), and one exponent
-for each TILE rows. Units: `scaling`. ReLU keeps one bit of each hidden unit on the way forward;
+for each TILE rows. Units: `shared`. ReLU keeps one bit of each hidden unit on the way forward;
 GELU computes h again on the way back.
 """
 
@@ -17,8 +17,14 @@ import triton
 import triton.language as tl
 
 from algophase.training.kernels.cross_entropy import judge, weighted_loss
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import STREAM, TILE, WEIGHT, power, unit
+from algophase.training.kernels.shared import (
+    STREAM_UNIT,
+    TILE,
+    WEIGHT_UNIT,
+    activate_both,
+    in_unit,
+    power_between,
+)
 
 
 @triton.jit
@@ -41,13 +47,13 @@ def _middle(
     """u of some rows (row, D) float32, and in float16 as it is stored."""
     d, c = tl.arange(0, D), tl.arange(0, C)
     if FIRST:
-        place = row // T * PA + tl.load(TOKENS + network * S * T + row)
-        x = tl.load(X + network * S * PA * D + place[:, None] * D + d[None, :])
+        token = row // T * PA + tl.load(TOKENS + network * S * T + row)
+        x = tl.load(X + network * S * PA * D + token[:, None] * D + d[None, :])
     else:
         x = tl.load(X + network * S * T * D + ((S - SQ) * T + row)[:, None] * D + d[None, :])
     z = tl.load(Z + network * SQ * T * C + row[:, None] * C + c[None, :])
     u = tl.dot(z, tl.load(W_O + c[:, None] * D + d[None, :]), x)
-    half = (u * STREAM).to(tl.float16)
+    half = (u * STREAM_UNIT).to(tl.float16)
     tl.store(U + network * SQ * T * D + row[:, None] * D + d[None, :], half)
     return u, half
 
@@ -75,15 +81,13 @@ def _mlp(
     active = tl.zeros((ROWS, BM), tl.int32)
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
-        w_in, w_out = (
-            tl.load(IN + m[:, None] * D + d[None, :]),
-            tl.load(OUT + m[:, None] * D + d[None, :]),
-        )
+        w_in = tl.load(IN + m[:, None] * D + d[None, :])
+        w_out = tl.load(OUT + m[:, None] * D + d[None, :])
         h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
         if not GELU:
             active |= (h > 0.0).to(tl.int32) << step
         post, _ = activate_both(h, GELU)
-        y = tl.dot((post * STREAM).to(tl.float16), w_out, y)
+        y = tl.dot((post * STREAM_UNIT).to(tl.float16), w_out, y)
     return y, active
 
 
@@ -126,11 +130,11 @@ def deep_forward(
     B_IN += network * size
     y, active = _mlp(u, u_half, IN, B_IN, OUT, B_OUT + network * size, D, M, BM, ROWS, GELU, STAGES)
     if not GELU:
-        place = network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
-        tl.store(ACTIVE + place, active.to(ACTIVE.dtype.element_ty))
-    place = network * S * T * D + row[:, None] * D + d[None, :]
-    tl.store(Y + place, y)
-    tl.store(Y_HALF + place, (y * STREAM).to(tl.float16))
+        bits = network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
+        tl.store(ACTIVE + bits, active.to(ACTIVE.dtype.element_ty))
+    offsets = network * S * T * D + row[:, None] * D + d[None, :]
+    tl.store(Y + offsets, y)
+    tl.store(Y_HALF + offsets, (y * STREAM_UNIT).to(tl.float16))
 
 
 @triton.jit
@@ -146,9 +150,8 @@ def _store(
     ROWS: tl.constexpr,
 ):
     """A gradient of some rows, and its exponent."""
-    tl.store(
-        VALUES + network * ALL * WIDTH + row[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :], half
-    )
+    column = tl.arange(0, WIDTH)[None, :]
+    tl.store(VALUES + network * ALL * WIDTH + row[:, None] * WIDTH + column, half)
     tile = tl.program_id(0) * (ROWS // TILE) + tl.arange(0, ROWS // TILE)
     tl.store(EXPONENTS + network * (ALL // TILE) + tile, tl.zeros_like(tile) + top)
 
@@ -180,30 +183,26 @@ def _back(
 ):
     """From dy to du and dz. ReLU needs active (ROWS, BM), GELU u."""
     d, c = tl.arange(0, D), tl.arange(0, C)
-    du = dy.to(tl.float32) * (1.0 / (STREAM * STREAM))
+    du = dy.to(tl.float32) * (1.0 / (STREAM_UNIT * STREAM_UNIT))
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
-        w_in, w_out = (
-            tl.load(IN + m[:, None] * D + d[None, :]),
-            tl.load(OUT + m[:, None] * D + d[None, :]),
-        )
+        w_in = tl.load(IN + m[:, None] * D + d[None, :])
+        w_out = tl.load(OUT + m[:, None] * D + d[None, :])
         dh = tl.dot(dy, tl.trans(w_out))
         if GELU:
-            _, steep = activate_both(
-                tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :], GELU
-            )
+            h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
+            _, steep = activate_both(h, GELU)
             dh *= steep
         else:
             dh = tl.where(((active >> step) & 1) != 0, dh, 0.0)
         du = tl.dot(dh.to(tl.float16), w_in, du)
-    du_half, top = unit(du * (STREAM * STREAM))
+    du_half, top = in_unit(du * (STREAM_UNIT * STREAM_UNIT))
     e_du = e_dy + top - 127
     _store(du_half, e_du, DU, E_DU, network, row, ALL, D, ROWS)
+    dz = tl.dot(du_half, tl.trans(tl.load(W_O + c[:, None] * D + d[None, :])))
     # where W_O has died, dz vanishes; its unit stays within 2^-34 of du's, so that no power between
     # the two overflows
-    dz_half, top_dz = unit(
-        tl.dot(du_half, tl.trans(tl.load(W_O + c[:, None] * D + d[None, :]))), 97
-    )
+    dz_half, top_dz = in_unit(dz, 97)
     _store(dz_half, e_du + top_dz - 131, DZ, E_DZ, network, row, ALL, C, ROWS)
 
 
@@ -258,7 +257,7 @@ def deep_last(
     OUT += network * size
     B_IN += network * size
     y, active = _mlp(u, u_half, IN, B_IN, OUT, B_OUT + network * size, D, M, BM, ROWS, GELU, STAGES)
-    y_half = (y * STREAM).to(tl.float16)
+    y_half = (y * STREAM_UNIT).to(tl.float16)
     W_U += network * size
     logits = tl.dot(y_half, tl.load(W_U + d[:, None] * VP + v[None, :]))
 
@@ -271,9 +270,10 @@ def deep_last(
         tl.store(Y_HALF + network * T * D + row[:, None] * D + d[None, :], y_half)
         loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))
         tl.store(LOSS + network * (T // ROWS) + tl.program_id(0), tl.sum(loss))
-        slope, e_slope = unit(slope)
+        slope, e_slope = in_unit(slope)
         _store(slope, e_slope, SLOPE, E_SLOPE, network, row, T, VP, ROWS)
-        dy, top = unit(tl.dot(slope, tl.trans(tl.load(W_U + d[:, None] * VP + v[None, :]))))
+        w_u = tl.load(W_U + d[:, None] * VP + v[None, :])  # again: it need not stay in registers
+        dy, top = in_unit(tl.dot(slope, tl.trans(w_u)))
         e_dy = e_slope + top - 131
         _store(dy, e_dy, DY, E_DY, network, row, T, D, ROWS)
         _back(
@@ -328,35 +328,40 @@ def deep_back(
     D_QKV += network * S * T * 3 * C
     QKV += network * size
     # everything in the largest unit of the rows
-    group, tile = tl.arange(0, HP), tl.program_id(0) * (ROWS // TILE) + tl.arange(0, ROWS // TILE)
+    group = tl.arange(0, HP)
+    tile = tl.program_id(0) * (ROWS // TILE) + tl.arange(0, ROWS // TILE)
     asks = tile * TILE >= SKIPPED
     top = tl.max(tl.load(E_DU_ABOVE + tile, mask=asks, other=0), axis=0)
     exponents = tl.load(
         E_QKV + group[:, None] * TILES + tile[None, :], mask=(group < 3 * H)[:, None], other=0
     )
     top = tl.maximum(top, tl.max(tl.max(exponents, axis=1), axis=0))
-    asks = row >= SKIPPED
-    factor = power(tl.load(E_DU_ABOVE + row // TILE, mask=asks, other=0) - top + 127)
-    above = DU_ABOVE + network * SQ * T * D + (row - SKIPPED)[:, None] * D + d[None, :]
-    dy = tl.load(above, mask=asks[:, None], other=0.0).to(tl.float32) * (factor * WEIGHT)[:, None]
+    row_asks = row >= SKIPPED
+    factor = power_between(tl.load(E_DU_ABOVE + row // TILE, mask=row_asks, other=0), top)
+    ABOVE = DU_ABOVE + network * SQ * T * D + (row - SKIPPED)[:, None] * D + d[None, :]
+    dy = tl.load(ABOVE, mask=row_asks[:, None], other=0.0).to(tl.float32)
+    dy *= (factor * WEIGHT_UNIT)[:, None]
     for g in tl.range(0, 3 * H, num_stages=STAGES):
         c = g * E + tl.arange(0, E)
         part = tl.load(D_QKV + row[:, None] * (3 * C) + c[None, :]).to(tl.float32)
-        part *= power(tl.load(E_QKV + g * TILES + row // TILE) - top + 127)[:, None]
+        part *= power_between(tl.load(E_QKV + g * TILES + row // TILE), top)[:, None]
         w = tl.load(QKV + d[:, None] * (3 * C) + c[None, :])
         dy = tl.dot(part.to(tl.float16), tl.trans(w), dy)
-    dy, e_dy = unit(dy)
+    dy, e_dy = in_unit(dy)
     e_dy += top - 131
     _store(dy, e_dy, DY, E_DY, network, row, S * T, D, ROWS)
     if GELU:
         active = dy
         u_half = tl.load(U + network * S * T * D + row[:, None] * D + d[None, :])
     else:
-        active = tl.load(
-            ACTIVE + network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
-        ).to(tl.int32)
+        bits = ACTIVE + network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
+        active = tl.load(bits).to(tl.int32)
         u_half = dy
+    W_O += network * size
+    IN += network * size
+    B_IN += network * size
+    OUT += network * size
     _back(
-        dy, e_dy, u_half, active, W_O + network * size, IN + network * size, B_IN + network * size, OUT + network * size,
+        dy, e_dy, u_half, active, W_O, IN, B_IN, OUT,
         DU, E_DU, DZ, E_DZ, network, row, S * T, D, C, M, BM, ROWS, GELU, STAGES,
     )  # fmt: skip

@@ -14,8 +14,15 @@ the number of networks, and `add_up` adds them in order.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import STREAM, TILE, WEIGHT, power
+from algophase.training.kernels.shared import (
+    STREAM_UNIT,
+    TILE,
+    WEIGHT_UNIT,
+    activate_both,
+    largest_exponent,
+    power,
+    power_between,
+)
 
 
 @triton.jit
@@ -52,8 +59,7 @@ def deep_units(
     E_DY += network * TILES
     out = (network * PARTS + part) * size
     if tile < M // BM:
-        t = tl.arange(0, TILES_P)
-        top = tl.max(tl.load(E_DY + t, mask=t < TILES, other=0), axis=0)
+        top = largest_exponent(E_DY, TILES, TILES_P)
         m = tile * BM + tl.arange(0, BM)
         w_in = tl.load(IN + network * size + m[:, None] * D + d[None, :])
         w_out = tl.load(OUT + network * size + m[:, None] * D + d[None, :])
@@ -65,31 +71,30 @@ def deep_units(
             row = (part * STEPS + step) * ROWS + i
             u = tl.load(U + row[:, None] * D + d[None, :])
             dy = tl.load(DY + row[:, None] * D + d[None, :])
-            factor = power(tl.load(E_DY + (part * STEPS + step) * ROWS // TILE) - top + 127)
+            factor = power_between(tl.load(E_DY + (part * STEPS + step) * ROWS // TILE), top)
             h = tl.dot(w_in, tl.trans(u)) + bias
             dh = tl.dot(w_out, tl.trans(dy))
             if GELU:
                 post, steep = activate_both(h, GELU)
-                post *= factor * STREAM
+                post *= factor * STREAM_UNIT
                 dh *= steep * factor
             else:
-                post = tl.where(h <= 0.0, 0.0, h) * (factor * STREAM)
+                post = tl.where(h <= 0.0, 0.0, h) * (factor * STREAM_UNIT)
                 dh = tl.where(h > 0.0, dh * factor, 0.0)
             d_out = tl.dot(post.to(tl.float16), dy, d_out)
             d_in = tl.dot(dh.to(tl.float16), u, d_in)
             d_b += tl.sum(dh, axis=1)
         whole = power(top)
-        tl.store(D_OUT + out + m[:, None] * D + d[None, :], d_out * (whole * WEIGHT))
+        tl.store(D_OUT + out + m[:, None] * D + d[None, :], d_out * (whole * WEIGHT_UNIT))
         tl.store(D_IN + out + m[:, None] * D + d[None, :], d_in * whole)
-        tl.store(D_B_IN + out + m, d_b * (whole * STREAM))
+        tl.store(D_B_IN + out + m, d_b * (whole * STREAM_UNIT))
     else:
         d_b_out = tl.zeros((D,), tl.float32)
         for step in tl.range(0, STEPS, num_stages=STAGES):
             row = (part * STEPS + step) * ROWS + i
             dy = tl.load(DY + row[:, None] * D + d[None, :]).to(tl.float32)
-            d_b_out += tl.sum(dy, axis=0) * power(
-                tl.load(E_DY + (part * STEPS + step) * ROWS // TILE)
-            )
+            of_rows = tl.sum(dy, axis=0)
+            d_b_out += of_rows * power(tl.load(E_DY + (part * STEPS + step) * ROWS // TILE))
         tl.store(D_B_OUT + out + d, d_b_out)
 
 
@@ -138,9 +143,9 @@ def deep_outer(
         b = tl.load(B + row[:, None] * N + n[None, :])
         total += tl.dot(a, b) * power(tl.load(EXPONENT + first + step))[None, :]
     if not HOT:
-        total *= WEIGHT
-    place = (network * PARTS + part) * size + (which * K + k)[:, None] * ROW + n[None, :]
-    tl.store(OUT + place, total)
+        total *= WEIGHT_UNIT
+    offsets = (network * PARTS + part) * size + (which * K + k)[:, None] * ROW + n[None, :]
+    tl.store(OUT + offsets, total)
 
 
 @triton.jit
@@ -148,8 +153,8 @@ def add_up(PARTIAL, GRADIENTS, first, size, PARTS: tl.constexpr, BLOCK: tl.const
     """GRADIENTS (n, size) from column `first` on: PARTIAL (n, PARTS, size), added up in order."""
     network = tl.program_id(1).to(tl.int64)
     i = first + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < size
-    total = tl.load(PARTIAL + network * PARTS * size + i, mask=inside)
+    is_parameter = i < size
+    total = tl.load(PARTIAL + network * PARTS * size + i, mask=is_parameter)
     for part in tl.static_range(1, PARTS):
-        total += tl.load(PARTIAL + (network * PARTS + part) * size + i, mask=inside)
-    tl.store(GRADIENTS + network * size + i, total, mask=inside)
+        total += tl.load(PARTIAL + (network * PARTS + part) * size + i, mask=is_parameter)
+    tl.store(GRADIENTS + network * size + i, total, mask=is_parameter)

@@ -13,9 +13,12 @@ logit is strictly the largest.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.by_rows import to_loss
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import exponent, up
+from algophase.training.kernels.cross_entropy import to_loss
+from algophase.training.kernels.shared import (
+    activate_both,
+    exponent,
+    scale_up,
+)
 
 
 @triton.jit
@@ -51,8 +54,8 @@ def linear_rows(
     row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
     pair = tl.load(PAIRS + network * (T + 16) + row)
     a, b = pair % 256, pair // 256
-    FIRST = TABLES + network * 2 * PA * H + a[:, None] * H
-    OTHER = TABLES + (network * 2 + 1) * PA * H + b[:, None] * H
+    TABLE_1 = TABLES + network * 2 * PA * H + a[:, None] * H
+    TABLE_2 = TABLES + (network * 2 + 1) * PA * H + b[:, None] * H
     HIDDEN += (network * T + row[:, None]) * H
     SECOND += network * H * H
     READOUT += network * VP * H + v[:, None] * H
@@ -60,7 +63,7 @@ def linear_rows(
     active = tl.zeros((ROWS, BM), tl.int32)
     if TWO_LAYERS:
         k = tl.arange(0, H)
-        x = tl.load(FIRST + k[None, :]) + tl.load(OTHER + k[None, :])
+        x = tl.load(TABLE_1 + k[None, :]) + tl.load(TABLE_2 + k[None, :])
         hidden = activate_both(x, False)[0].to(tl.float16)
         if not JUDGE:
             tl.store(HIDDEN + k[None, :], hidden)
@@ -68,39 +71,23 @@ def linear_rows(
             m = step * BM + tl.arange(0, BM)
             w = tl.load(SECOND + m[:, None] * H + k[None, :])
             u = tl.load(READOUT + m[None, :])
-            y = (
-                tl.dot(hidden, tl.trans(w))
-                + tl.load(PARAMETERS + network * size + AT_B2 + m)[None, :]
-            )
+            bias = tl.load(PARAMETERS + network * size + AT_B2 + m)[None, :]
+            y = tl.dot(hidden, tl.trans(w)) + bias
             active |= (y > 0.0).to(tl.int32) << step
             logits = tl.dot(activate_both(y, False)[0].to(tl.float16), tl.trans(u), logits)
     else:
         for step in tl.range(0, H // BM, num_stages=STAGES):
             m = step * BM + tl.arange(0, BM)
             u = tl.load(READOUT + m[None, :])
-            hidden = activate_both(
-                tl.load(FIRST + m[None, :]) + tl.load(OTHER + m[None, :]), False
-            )[0].to(tl.float16)
+            x = tl.load(TABLE_1 + m[None, :]) + tl.load(TABLE_2 + m[None, :])
+            hidden = activate_both(x, False)[0].to(tl.float16)
             if not JUDGE:
                 tl.store(HIDDEN + m[None, :], hidden)
             logits = tl.dot(hidden, tl.trans(u), logits)
 
-    weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
+    label = (a + b) % P
     s, top = to_loss(
-        logits,
-        (a + b) % P,
-        weight,
-        tile,
-        network,
-        SLOPE,
-        EXPONENT,
-        LOSS,
-        RIGHT,
-        T,
-        P,
-        VP,
-        ROWS,
-        JUDGE,
+        logits, label, WEIGHTS, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, P, VP, ROWS, JUDGE
     )
     if TWO_LAYERS and not JUDGE:
         dx = tl.zeros((ROWS, H), tl.float32)
@@ -113,6 +100,5 @@ def linear_rows(
         dx = tl.where(hidden > 0.0, dx, 0.0)
         top_dx = exponent(dx)
         tl.store(DX_EXPONENT + network * (T // ROWS) + tile, top_dx + top - 127)
-        tl.store(
-            DX + (network * T + row[:, None]) * H + k[None, :], (dx * up(top_dx)).to(tl.float16)
-        )
+        dx_half = (dx * scale_up(top_dx)).to(tl.float16)
+        tl.store(DX + (network * T + row[:, None]) * H + k[None, :], dx_half)

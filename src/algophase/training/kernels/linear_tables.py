@@ -12,7 +12,10 @@ import triton
 import triton.language as tl
 
 from algophase.training.kernels.cross_entropy import add_up_loss
-from algophase.training.kernels.scaling import product, rounded_product
+from algophase.training.kernels.shared import (
+    product,
+    rounded_product,
+)
 
 
 @triton.jit
@@ -54,24 +57,24 @@ def linear_tables(
         total = tl.zeros((PA, BH), tl.float32)
         for k in range(0, E, BK):
             d = k + tl.arange(0, BK)
-            embedded = tl.load(
-                EMBEDDING + i[:, None] * E + d[None, :], mask=(i < P)[:, None], other=0.0
-            )
-            total += product(embedded, tl.trans(tl.load(READER + h[:, None] * E + d[None, :])))
-        place = TABLES + network * 2 * PA * H + i[:, None] * H + h[None, :]
+            is_token = (i < P)[:, None]
+            embedded = tl.load(EMBEDDING + i[:, None] * E + d[None, :], mask=is_token, other=0.0)
+            reader = tl.load(READER + h[:, None] * E + d[None, :])
+            total += product(embedded, tl.trans(reader))
+        TABLE = TABLES + network * 2 * PA * H + i[:, None] * H + h[None, :]
         if operand == 0:
-            tl.store(place, total + BIASES * tl.load(PARAMETERS + AT_B1 + h)[None, :])
+            tl.store(TABLE, total + BIASES * tl.load(PARAMETERS + AT_B1 + h)[None, :])
         if operand == OWN - 1:
-            tl.store(place + PA * H, total)
+            tl.store(TABLE + PA * H, total)
     else:
         at = (role - OWN * (H // BH)) * COPIED + tl.arange(0, COPIED)
         copied = tl.load(PARAMETERS + AT_U + at, mask=at < VP * H).to(tl.float16)
         tl.store(READOUT + network * VP * H + at, copied, mask=at < VP * H)
         if TWO_LAYERS:
             at -= VP * H
-            inside = (at >= 0) & (at < H * H)
-            copied = tl.load(PARAMETERS + AT_W2 + at, mask=inside).to(tl.float16)
-            tl.store(SECOND + network * H * H + at, copied, mask=inside)
+            is_weight = (at >= 0) & (at < H * H)
+            copied = tl.load(PARAMETERS + AT_W2 + at, mask=is_weight).to(tl.float16)
+            tl.store(SECOND + network * H * H + at, copied, mask=is_weight)
 
 
 @triton.jit
@@ -108,7 +111,7 @@ def after_linear_tables(
     GRADIENTS += network * size
     D_TABLES += network * OWN * H * PA
     i = tl.arange(0, PA)
-    inside = (i < P)[:, None]
+    is_token = (i < P)[:, None]
     if role < EMBEDDINGS * (E // BE):
         table, e = role // (E // BE), role % (E // BE) * BE + tl.arange(0, BE)
         total = tl.zeros((PA, BE), tl.float32)
@@ -117,37 +120,27 @@ def after_linear_tables(
                 for k in range(0, H, BH):
                     h = k + tl.arange(0, BH)
                     d = tl.load(D_TABLES + (operand * H + h[:, None]) * PA + i[None, :])
-                    w = tl.load(
-                        PARAMETERS
-                        + AT_W1
-                        + (operand * (READERS - 1) * H + h[:, None]) * E
-                        + e[None, :]
-                    )
+                    unit = operand * (READERS - 1) * H + h[:, None]
+                    w = tl.load(PARAMETERS + AT_W1 + unit * E + e[None, :])
                     total += rounded_product(tl.trans(d), w)
-        tl.store(GRADIENTS + AT_E + (table * P + i[:, None]) * E + e[None, :], total, mask=inside)
+        D_EMBEDDING = GRADIENTS + AT_E + (table * P + i[:, None]) * E + e[None, :]
+        tl.store(D_EMBEDDING, total, mask=is_token)
     elif role < (EMBEDDINGS + READERS * (H // BH)) * (E // BE):
         part = role - EMBEDDINGS * (E // BE)
-        column, unit = (
-            part % (E // BE) * BE + tl.arange(0, BE),
-            part // (E // BE) % (H // BH) * BH + tl.arange(0, BH),
-        )
+        column = part % (E // BE) * BE + tl.arange(0, BE)
+        unit = part // (E // BE) % (H // BH) * BH + tl.arange(0, BH)
         reader = part // ((E // BE) * (H // BH))
         d_reader = tl.zeros((BH, BE), tl.float32)
         for operand in tl.static_range(OWN):
             if (operand == reader) | (READERS == 1):
                 own = tl.load(D_TABLES + (operand * H + unit[:, None]) * PA + i[None, :])
-                place = (
-                    PARAMETERS
-                    + AT_E
-                    + (operand * (EMBEDDINGS - 1) * P + i[:, None]) * E
-                    + column[None, :]
-                )
-                d_reader += rounded_product(own, tl.load(place, mask=inside, other=0.0))
+                token = operand * (EMBEDDINGS - 1) * P + i[:, None]
+                EMBEDDING = PARAMETERS + AT_E + token * E + column[None, :]
+                embedded = tl.load(EMBEDDING, mask=is_token, other=0.0)
+                d_reader += rounded_product(own, embedded)
                 if (operand == 0) & (part % (E // BE) == 0):
-                    tl.store(
-                        GRADIENTS + AT_B1 + unit,
-                        tl.sum(own, axis=1) * (BIASES * 0.5 if SHARED else BIASES),
-                    )
+                    d_b1 = tl.sum(own, axis=1) * (BIASES * 0.5 if SHARED else BIASES)
+                    tl.store(GRADIENTS + AT_B1 + unit, d_b1)
         tl.store(GRADIENTS + AT_W1 + (reader * H + unit[:, None]) * E + column[None, :], d_reader)
     else:
         add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)

@@ -13,19 +13,17 @@ the network's largest, and the power between is exact.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import down, power
+from algophase.training.kernels.shared import (
+    activate_both,
+    largest_exponent,
+    power,
+    power_between,
+    scale_down,
+)
 
 
 @triton.jit
-def largest(EXPONENT, TILES: tl.constexpr, TILES_P: tl.constexpr):
-    """Exponent of a network's largest tile."""
-    t = tl.arange(0, TILES_P)
-    return tl.max(tl.load(EXPONENT + t, mask=t < TILES, other=0), axis=0)
-
-
-@triton.jit
-def is_in(token, i):
+def has_token(token, i):
     """(pairs, tokens): where a pair has a token."""
     return (token[:, None] == i[None, :]).to(tl.float16)
 
@@ -66,7 +64,7 @@ def linear_units(
     PAIRS += network * (T + 16)
     EXPONENT += network * TILES
     GRADIENTS += network * size
-    top = largest(EXPONENT, TILES, TILES_P)
+    top = largest_exponent(EXPONENT, TILES, TILES_P)
     whole = power(top)
     u = tl.trans(tl.load(READOUT + network * VP * H + v[:, None] * H + m[None, :]))  # (BM, VP)
     d_u = tl.zeros((BM, VP), tl.float32)
@@ -79,7 +77,7 @@ def linear_units(
             row = step * ROWS + r
             hidden = tl.load(HIDDEN + row[:, None] * H + k[None, :])
             s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
-            factor = power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
+            factor = power_between(tl.load(EXPONENT + step // PER_TILE), top)
             y = tl.dot(w, tl.trans(hidden)) + bias[:, None]
             dy = tl.where(y > 0.0, tl.dot(u, tl.trans(s)) * factor, 0.0)
             d_u = tl.dot((activate_both(y, False)[0] * factor).to(tl.float16), s, d_u)
@@ -95,18 +93,18 @@ def linear_units(
             pair = tl.load(PAIRS + row)
             y = tl.trans(tl.load(HIDDEN + row[:, None] * H + m[None, :])).to(tl.float32)
             s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
-            factor = power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
+            factor = power_between(tl.load(EXPONENT + step // PER_TILE), top)
             dx = tl.where(y > 0.0, tl.dot(u, tl.trans(s)) * factor, 0.0).to(tl.float16)
             d_u = tl.dot((y * factor).to(tl.float16), s, d_u)
             if SHARED:
-                d_1 = tl.dot(dx, is_in(pair % 256, i) + is_in(pair // 256, i), d_1)
+                d_1 = tl.dot(dx, has_token(pair % 256, i) + has_token(pair // 256, i), d_1)
             else:
-                d_1 = tl.dot(dx, is_in(pair % 256, i), d_1)
-                d_2 = tl.dot(dx, is_in(pair // 256, i), d_2)
-        place = D_TABLES + (network * (1 if SHARED else 2) * H + m[:, None]) * PA + i[None, :]
-        tl.store(place, d_1 * whole)
+                d_1 = tl.dot(dx, has_token(pair % 256, i), d_1)
+                d_2 = tl.dot(dx, has_token(pair // 256, i), d_2)
+        D_TABLE = D_TABLES + (network * (1 if SHARED else 2) * H + m[:, None]) * PA + i[None, :]
+        tl.store(D_TABLE, d_1 * whole)
         if not SHARED:
-            tl.store(place + H * PA, d_2 * whole)
+            tl.store(D_TABLE + H * PA, d_2 * whole)
     tl.store(GRADIENTS + AT_U + v[None, :] * H + m[:, None], d_u * whole)
 
 
@@ -132,14 +130,13 @@ def linear_tokens(
     DX += network * T * H
     PAIRS += network * (T + 16)
     DX_EXPONENT += network * TILES
-    top = largest(DX_EXPONENT, TILES, TILES_P)
+    top = largest_exponent(DX_EXPONENT, TILES, TILES_P)
     total = tl.zeros((BM, PA), tl.float32)
     for step in tl.range(0, T // ROWS, num_stages=STAGES):
         row = step * ROWS + r
         pair = tl.load(PAIRS + row)
-        factor = power(tl.load(DX_EXPONENT + step // PER_TILE) - top + 127)
-        dx = (tl.trans(tl.load(DX + row[:, None] * H + m[None, :])).to(tl.float32) * factor).to(
-            tl.float16
-        )
-        total = tl.dot(dx, is_in(pair % 256, i) + is_in(pair // 256, i), total)
-    tl.store(D_TABLES + (network * H + m[:, None]) * PA + i[None, :], total * down(top))
+        factor = power_between(tl.load(DX_EXPONENT + step // PER_TILE), top)
+        dx = tl.trans(tl.load(DX + row[:, None] * H + m[None, :])).to(tl.float32)
+        dx = (dx * factor).to(tl.float16)
+        total = tl.dot(dx, has_token(pair % 256, i) + has_token(pair // 256, i), total)
+    tl.store(D_TABLES + (network * H + m[:, None]) * PA + i[None, :], total * scale_down(top))

@@ -22,32 +22,13 @@ PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import onto, product
-
-
-@triton.jit
-def inputs(
-    PARAMETERS,
-    position,
-    i,
-    d,
-    AT_EMBED: tl.constexpr,
-    AT_POS: tl.constexpr,
-    P: tl.constexpr,
-    SECOND: tl.constexpr,
-    EQUALS: tl.constexpr,
-    D: tl.constexpr,
-):
-    """Rows i and columns d of x_1, x_2 or x_3 (position 0, 1, 2), zero in padding. SECOND: the
-    first token of the second operand; EQUALS: the equals sign's token, or 0."""
-    token = tl.where(position == 0, i, tl.where(position == 1, SECOND + i, EQUALS))
-    inside = (i < P)[:, None]
-    embedded = tl.load(
-        PARAMETERS + AT_EMBED + token[:, None] * D + d[None, :], mask=inside, other=0.0
-    )
-    return tl.where(
-        inside, embedded + tl.load(PARAMETERS + AT_POS + position * D + d)[None, :], 0.0
-    )
+from algophase.training.kernels.shared import (
+    add_product,
+    product,
+    store_in_parts,
+    token_inputs,
+    token_table,
+)
 
 
 @triton.jit
@@ -75,19 +56,12 @@ def read_tokens(
     matrix = tl.where(table == 0, 0, tl.where((table == 1) | (table == 2) | (table == 5), 1, 2))
     position = tl.where((table == 1) | (table == 3), 0, tl.where(table >= 5, 1, ASKING))
     i, c = tl.arange(0, PA), tl.program_id(0) % (C // BC) * BC + tl.arange(0, BC)
-    total = tl.zeros((PA, BC), tl.float32)
-    for k in range(0, D, BK):
-        d = k + tl.arange(0, BK)
-        x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-        total += product(
-            x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :])
-        )
-    tl.store(
-        TABLES
-        + ((network * tl.num_programs(0) // (C // BC) + table) * PA + i[:, None]) * C
-        + c[None, :],
-        total,
-    )
+    total = token_table(
+        PARAMETERS, position, matrix, i, c,
+        AT_EMBED, AT_POS, AT_QKV, P, SECOND, EQUALS, PA, D, C, BC, BK,
+    )  # fmt: skip
+    row = (network * tl.num_programs(0) // (C // BC) + table) * PA + i[:, None]
+    tl.store(TABLES + row * C + c[None, :], total)
 
 
 @triton.jit
@@ -123,27 +97,27 @@ def attend(
         h = tl.program_id(0)
         score = tl.zeros((PA, PA), tl.float32)  # (b, a)
         own = tl.zeros((PA,), tl.float32)
-        other = tl.zeros((PA,), tl.float32)
+        second = tl.zeros((PA,), tl.float32)
         for k in range(0, E, BE):
             of_h = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
             q = tl.load(of_h)
             score += product(q, tl.trans(tl.load(of_h + PA * C)))
             own += tl.sum(q * tl.load(of_h + 2 * PA * C), axis=1)
             if EQUALS > 0:
-                other += tl.sum(q * tl.load(of_h + 5 * PA * C), axis=1)
+                second += tl.sum(q * tl.load(of_h + 5 * PA * C), axis=1)
         scale = tl.load(SCALE + network)
         score *= scale
         own_score = (own * scale)[:, None]
-        place = SOFT + (network * MAPS * H + h) * PA * PA + i[:, None] * PA + i[None, :]
+        WEIGHTS = SOFT + (network * MAPS * H + h) * PA * PA + i[:, None] * PA + i[None, :]
         if EQUALS > 0:
-            other_score = (other * scale)[:, None]
-            top = tl.maximum(tl.maximum(own_score, other_score), score)
-            soft, soft_2 = tl.exp(score - top), tl.exp(other_score - top)
+            second_score = (second * scale)[:, None]
+            top = tl.maximum(tl.maximum(own_score, second_score), score)
+            soft, soft_2 = tl.exp(score - top), tl.exp(second_score - top)
             whole = soft + soft_2 + tl.exp(own_score - top)
-            tl.store(place, soft / whole)
-            tl.store(place + H * PA * PA, soft_2 / whole)
+            tl.store(WEIGHTS, soft / whole)
+            tl.store(WEIGHTS + H * PA * PA, soft_2 / whole)
         else:
-            tl.store(place, 1.0 / (1.0 + tl.exp(own_score - score)))
+            tl.store(WEIGHTS, 1.0 / (1.0 + tl.exp(own_score - score)))
     else:
         PARAMETERS += network * size
         d = (tl.program_id(0) - H) * BD + tl.arange(0, BD)
@@ -152,12 +126,10 @@ def attend(
             c = k + tl.arange(0, BK)
             v = tl.load(TABLES + (4 * PA + i[:, None]) * C + c[None, :])
             total += product(v, tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]))
-        x = inputs(
-            PARAMETERS, MAPS, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D
-        )  # the asking position
-        tl.store(
-            Y + (network * PA + i[:, None]) * D + d[None, :], x + tl.load(GIVE + network) * total
-        )
+        asking: tl.constexpr = MAPS  # the last position
+        x = token_inputs(PARAMETERS, asking, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
+        Y_TILE = Y + (network * PA + i[:, None]) * D + d[None, :]
+        tl.store(Y_TILE, x + tl.load(GIVE + network) * total)
 
 
 @triton.jit
@@ -179,22 +151,21 @@ def mix(
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
     network = tl.program_id(1).to(tl.int64)
-    row, h, e = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, H), tl.arange(0, E)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    h, e = tl.arange(0, H), tl.arange(0, E)
     rate = tl.load(RATE + network)
     pair = tl.load(PAIRS + network * (T + 16) + row)
     a, b = pair % 256, pair // 256
     V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h[None, :, None] * E + e[None, None, :]
-    v1, vq = (
-        tl.load(V + a[:, None, None] * C),
-        tl.load(V + (PA + b)[:, None, None] * C),
-    )  # (ROWS, H, E)
+    v1 = tl.load(V + a[:, None, None] * C)  # (ROWS, H, E)
+    vq = tl.load(V + (PA + b)[:, None, None] * C)
     SOFT += (network * MAPS * H + h[None, :]) * PA * PA + (b * PA + a)[:, None]  # (ROWS, H)
     z = (rate * tl.load(SOFT) + (1.0 - rate))[:, :, None] * (v1 - vq)
     if EQUALS > 0:
         v2 = tl.load(V + (3 * PA + b)[:, None, None] * C)
         z += (rate * tl.load(SOFT + H * PA * PA) + (1.0 - rate))[:, :, None] * (v2 - vq)
-    place = (network * MOST + row[:, None, None]) * C + h[None, :, None] * E + e[None, None, :]
-    tl.store(Z + place, z.to(tl.float16))
+    offset = (network * MOST + row[:, None, None]) * C + h[None, :, None] * E + e[None, None, :]
+    tl.store(Z + offset, z.to(tl.float16))
 
 
 @triton.jit
@@ -211,27 +182,16 @@ def readout(
     BK: tl.constexpr,
 ):
     """R of BW hidden units and BW outputs."""
-    m, v = tile // (VP // BW) * BW + tl.arange(0, BW), tile % (VP // BW) * BW + tl.arange(0, BW)
+    m = tile // (VP // BW) * BW + tl.arange(0, BW)
+    v = tile % (VP // BW) * BW + tl.arange(0, BW)
     r = tl.zeros((BW, BW), tl.float32)
     rest = tl.zeros((BW, BW), tl.float32)
     for k in range(0, D, BK):
         d = k + tl.arange(0, BK)
         w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
-        r, rest = onto(
-            w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * (M + VP) + M + v[None, :]), r, rest
-        )
+        w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * (M + VP) + M + v[None, :])
+        r, rest = add_product(w_out, w_u, r, rest)
     tl.store(R + m[:, None] * VP + v[None, :], (r + rest / 2048.0).to(tl.float16))
-
-
-@triton.jit
-def in_parts(PLACE, x, stride):
-    """Store a float32 matrix as three in float16 that add up to it."""
-    first = x.to(tl.float16)
-    left = x - first.to(tl.float32)
-    second = left.to(tl.float16)
-    tl.store(PLACE, first)
-    tl.store(PLACE + stride, second)
-    tl.store(PLACE + 2 * stride, (left - second.to(tl.float32)).to(tl.float16))
 
 
 @triton.jit
@@ -271,28 +231,26 @@ def project(
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
-            base, rest = onto(
-                tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest
-            )
+            y = tl.load(Y + (network * PA + i[:, None]) * D + d[None, :])
+            base, rest = add_product(y, iu, base, rest)
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
         base += rest / 2048.0 + bias[None, :]
-        in_parts(BASE + (network * 3 * BP + i[:, None]) * W + w[None, :], base, BP * W)
+        store_in_parts(BASE + (network * 3 * BP + i[:, None]) * W + w[None, :], base, BP * W)
     elif tl.program_id(0) < (1 + C // BC) * (W // BW):
         role = tl.program_id(0) - W // BW
-        c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)
+        c = role % (C // BC) * BC + tl.arange(0, BC)
+        w = role // (C // BC) * BW + tl.arange(0, BW)
         q = tl.zeros((BC, BW), tl.float32)
         rest_q = tl.zeros((BC, BW), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-            q, rest_q = onto(
-                o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q
-            )
-        tl.store(
-            Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16)
-        )
+            iu_columns = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            q, rest_q = add_product(o, iu_columns, q, rest_q)
+        Q_TILE = Q + (network * C + c[:, None]) * W + w[None, :]
+        tl.store(Q_TILE, (q + rest_q / 2048.0).to(tl.float16))
     else:
         role = tl.program_id(0) - (1 + C // BC) * (W // BW)
         readout(PARAMETERS, R + network * M * VP, role, AT_IU, AT_W_OUT, D, M, VP, BW, BK)

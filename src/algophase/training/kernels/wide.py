@@ -12,17 +12,28 @@ not multiplied out: that would take more than it saves.
     wide_rest     the rest of dW_U, dW_out, and the biases'
 
 Rows and the slope's scales are those of `by_rows`; y joins a product as the base does there. r is
-kept as a sixteenth, weights as 16 times themselves (`scaling`); dx, dr and dz carry the power of
+kept as a sixteenth, weights as 16 times themselves (`shared`); dx, dr and dz carry the power of
 two of the network's largest slope, so that sums over pairs need no other.
 """
 
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.by_rows import of_base, one_hot, to_loss
-from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import WEIGHT, down, exponent, power, up
-from algophase.training.kernels.tables import in_parts, readout
+from algophase.training.kernels.cross_entropy import to_loss
+from algophase.training.kernels.shared import (
+    WEIGHT_UNIT,
+    activate_both,
+    base_rows,
+    exponent,
+    largest_exponent,
+    one_hot,
+    power,
+    power_between,
+    scale_down,
+    scale_up,
+    store_in_parts,
+)
+from algophase.training.kernels.tables import readout
 
 
 @triton.jit
@@ -30,7 +41,7 @@ def wide_weights(
     PARAMETERS,
     Y,  # (n, PA, D) float32
     IU,  # out (n, D, W) float16, 16 times itself, as are the next two
-    OUT,  # out (n, C, D) float16
+    W_O,  # out (n, C, D) float16
     PARTS,  # out (n, 3, BP, D) float16: y in three parts
     R,  # out (n, M, VP) float16
     BIAS,  # out (n, VP) float32: b_out W_U
@@ -61,7 +72,8 @@ def wide_weights(
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
-            tl.store(IU + (network * D + d[:, None]) * W + w[None, :], (iu * WEIGHT).to(tl.float16))
+            iu_half = (iu * WEIGHT_UNIT).to(tl.float16)
+            tl.store(IU + (network * D + d[:, None]) * W + w[None, :], iu_half)
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
         tl.store(BIAS + network * VP + w - M, bias, mask=w >= M)
     elif role < (W + D) // BW:
@@ -69,30 +81,23 @@ def wide_weights(
         for k in range(0, C, BK):
             c = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-            tl.store(OUT + (network * C + c[:, None]) * D + d[None, :], (o * WEIGHT).to(tl.float16))
+            o_half = (o * WEIGHT_UNIT).to(tl.float16)
+            tl.store(W_O + (network * C + c[:, None]) * D + d[None, :], o_half)
     elif role < (W + 2 * D) // BW:
         i, d = tl.arange(0, PA), (role - (W + D) // BW) * BW + tl.arange(0, BW)
         y = tl.load(Y + (network * PA + i[:, None]) * D + d[None, :])
-        in_parts(PARTS + (network * 3 * BP + i[:, None]) * D + d[None, :], y * WEIGHT, BP * D)
-    else:
-        readout(
-            PARAMETERS,
-            R + network * M * VP,
-            role - (W + 2 * D) // BW,
-            AT_IU,
-            AT_W_OUT,
-            D,
-            M,
-            VP,
-            BW,
-            BK,
+        store_in_parts(
+            PARTS + (network * 3 * BP + i[:, None]) * D + d[None, :], y * WEIGHT_UNIT, BP * D
         )
+    else:
+        tile = role - (W + 2 * D) // BW
+        readout(PARAMETERS, R + network * M * VP, tile, AT_IU, AT_W_OUT, D, M, VP, BW, BK)
 
 
 @triton.jit
 def wide_stream(
     Z,  # (n, MOST, C) float16
-    OUT,
+    W_O,
     PARTS,
     PAIRS,  # (n, T + 16) int32
     STREAM,  # out (n, MOST, D) float16
@@ -110,23 +115,22 @@ def wide_stream(
     """ROWS pairs and BD columns."""
     network = tl.program_id(1).to(tl.int64)
     first = tl.program_id(0) // (D // BD) * ROWS
-    row, d = first + tl.arange(0, ROWS), tl.program_id(0) % (D // BD) * BD + tl.arange(0, BD)
+    row = first + tl.arange(0, ROWS)
+    d = tl.program_id(0) % (D // BD) * BD + tl.arange(0, BD)
     j = tl.arange(0, KB)
     PAIRS += network * (T + 16)
     Z += network * MOST * C
-    OUT += network * C * D
-    PARTS += network * 3 * BP * D + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * D
+    W_O += network * C * D
+    first_b = tl.load(PAIRS + first) // 256
+    PARTS += network * 3 * BP * D + base_rows(first_b, j, S, BP)[:, None] * D
     r = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(PARTS + d[None, :]))
     for first_c in range(0, C, BK):
         c = first_c + tl.arange(0, BK)
-        r = tl.dot(
-            tl.load(Z + row[:, None] * C + c[None, :]),
-            tl.load(OUT + c[:, None] * D + d[None, :]),
-            r,
-        )
-    tl.store(
-        STREAM + (network * MOST + row[:, None]) * D + d[None, :], (r * (1 / 256)).to(tl.float16)
-    )
+        z = tl.load(Z + row[:, None] * C + c[None, :])
+        w_o = tl.load(W_O + c[:, None] * D + d[None, :])
+        r = tl.dot(z, w_o, r)
+    r_half = (r * (1 / 256)).to(tl.float16)
+    tl.store(STREAM + (network * MOST + row[:, None]) * D + d[None, :], r_half)
 
 
 @triton.jit
@@ -156,11 +160,9 @@ def wide_hidden(
     x = tl.zeros((ROWS, BM), tl.float32)
     for first in range(0, D, BK):
         d = first + tl.arange(0, BK)
-        x = tl.dot(
-            tl.load(STREAM + row[:, None] * D + d[None, :]),
-            tl.load(IU + d[:, None] * W + m[None, :]),
-            x,
-        )
+        stream = tl.load(STREAM + row[:, None] * D + d[None, :])
+        w_in = tl.load(IU + d[:, None] * W + m[None, :])
+        x = tl.dot(stream, w_in, x)
     x += tl.load(PARAMETERS + network * size + AT_B_IN + m)[None, :]
     if not GELU:
         x, _ = activate_both(x, GELU)
@@ -211,10 +213,9 @@ def wide_logits(
         logits = tl.dot(post, tl.load(R + m[:, None] * VP + v[None, :]), logits)
     logits += tl.load(BIAS + network * VP + v)[None, :]
     pair = tl.load(PAIRS + network * (T + 16) + row)
-    weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
     to_loss(
-        logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
+        logits, label, WEIGHTS, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
     )
 
 
@@ -255,15 +256,14 @@ def wide_slopes(
     EXPONENT += network * TILES
     DX += network * T * W
     COLUMNS += (network * TILES + tile) * W
-    top = _largest(EXPONENT, TILES, TILES_P)
-    factor = power(tl.load(EXPONENT + tile) - top + 127)
+    top = largest_exponent(EXPONENT, TILES, TILES_P)
+    factor = power_between(tl.load(EXPONENT + tile), top)
     s = tl.load(SLOPE + (network * T + row[:, None]) * VP + v[None, :])
     if unit < M // BM:
         m = unit * BM + tl.arange(0, BM)
         r = tl.trans(tl.load(R + (network * M + m[:, None]) * VP + v[None, :]))
-        _, steep = activate_both(
-            tl.load(X + (network * MOST + row[:, None]) * M + m[None, :]).to(tl.float32), GELU
-        )
+        x = tl.load(X + (network * MOST + row[:, None]) * M + m[None, :]).to(tl.float32)
+        _, steep = activate_both(x, GELU)
         dx = tl.dot(s, r) * (steep * factor)
         tl.store(DX + row[:, None] * W + m[None, :], dx.to(tl.float16))
         tl.store(COLUMNS + m, tl.sum(dx, axis=0))
@@ -272,12 +272,6 @@ def wide_slopes(
         tl.store(DX + row[:, None] * W + M + v[None, :], slope.to(tl.float16))
         tl.store(COLUMNS + M + v, tl.sum(slope, axis=0))
         tl.store(DZ_EXPONENT + network * TILES + tile, top + 12)  # so that `down` gives the power
-
-
-@triton.jit
-def _largest(EXPONENTS, COUNT: tl.constexpr, COUNT_P: tl.constexpr):
-    i = tl.arange(0, COUNT_P)
-    return tl.max(tl.load(EXPONENTS + i, mask=i < COUNT, other=0), axis=0)
 
 
 @triton.jit
@@ -303,7 +297,8 @@ def wide_back(
         k = first + tl.arange(0, BK)
         a = tl.load(A + row[:, None] * K + k[None, :])
         total = tl.dot(a, tl.trans(tl.load(B + n[:, None] * K + k[None, :])), total)
-    tl.store(OUT + (network * T + row[:, None]) * N + n[None, :], (total * (1 / 16)).to(tl.float16))
+    total_half = (total * (1 / 16)).to(tl.float16)
+    tl.store(OUT + (network * T + row[:, None]) * N + n[None, :], total_half)
 
 
 @triton.jit
@@ -312,7 +307,7 @@ def wide_sums(
     B,  # (n, T, WB) float16: N columns from FIRST_B on
     OUT,  # out (n, size) float32, K by N from AT on
     EXPONENT,
-    # Out (n, programs) int32 with TOLD: exponent of the largest element that a program wrote
+    # Out (n, programs) int32 with TELLS: exponent of the largest element that a program wrote
     LARGEST,
     size,
     A_ROWS: tl.constexpr,
@@ -329,25 +324,25 @@ def wide_sums(
     TILES_P: tl.constexpr,
     FACTOR: tl.constexpr,
     GELU: tl.constexpr,
-    TOLD: tl.constexpr,
+    TELLS: tl.constexpr,
 ):
     """FACTOR A^T B: BK columns of A by BN of B. GELU: A holds pre-activations."""
     ACROSS: tl.constexpr = (N + BN - 1) // BN
     network = tl.program_id(1).to(tl.int64)
     i, k = tl.arange(0, ROWS), tl.program_id(0) // ACROSS * BK + tl.arange(0, BK)
     n = tl.program_id(0) % ACROSS * BN + tl.arange(0, BN)
-    inside = n < N
+    is_column = (n < N)[None, :]
     A += network * A_ROWS * K
     B += network * T * WB + FIRST_B
     total = tl.zeros((BK, BN), tl.float32)
     for first in range(0, T, ROWS):
         row = first + i
         a = _active(tl.load(A + row[:, None] * K + k[None, :]), GELU)
-        b = tl.load(B + row[:, None] * WB + n[None, :], mask=inside[None, :], other=0.0)
+        b = tl.load(B + row[:, None] * WB + n[None, :], mask=is_column, other=0.0)
         total = tl.dot(tl.trans(a), b, total)
-    total *= power(_largest(EXPONENT + network * TILES, TILES, TILES_P)) * FACTOR
-    tl.store(OUT + network * size + AT + k[:, None] * N + n[None, :], total, mask=inside[None, :])
-    if TOLD:
+    total *= power(largest_exponent(EXPONENT + network * TILES, TILES, TILES_P)) * FACTOR
+    tl.store(OUT + network * size + AT + k[:, None] * N + n[None, :], total, mask=is_column)
+    if TELLS:
         tl.store(LARGEST + network * tl.num_programs(0) + tl.program_id(0), exponent(total))
 
 
@@ -355,9 +350,8 @@ def wide_sums(
 def _columns(COLUMNS, w, W: tl.constexpr, TILES: tl.constexpr, TILES_P: tl.constexpr):
     """Sums of dx over all rows."""
     t = tl.arange(0, TILES_P)
-    return tl.sum(
-        tl.load(COLUMNS + t[:, None] * W + w[None, :], mask=(t < TILES)[:, None], other=0.0), axis=0
-    )
+    of_tiles = tl.load(COLUMNS + t[:, None] * W + w[None, :], mask=(t < TILES)[:, None], other=0.0)
+    return tl.sum(of_tiles, axis=0)
 
 
 @triton.jit
@@ -395,37 +389,36 @@ def wide_rest(
     COLUMNS += network * TILES * W
     DR += network * M * VP
     d = tl.program_id(0) // ROLES * BD + tl.arange(0, BD)
-    whole = power(_largest(EXPONENT + network * TILES, TILES, TILES_P))
-    top = _largest(LARGEST + network * COUNT, COUNT, COUNT_P)
+    whole = power(largest_exponent(EXPONENT + network * TILES, TILES, TILES_P))
+    top = largest_exponent(LARGEST + network * COUNT, COUNT, COUNT_P)
     if role == 0:
         d_b_out = tl.zeros((BD,), tl.float32)
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
             column = _columns(COLUMNS, w, W, TILES, TILES_P) * whole
-            d_b_out += tl.sum(
-                tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1
-            )
+            w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            d_b_out += tl.sum(w_u * column[None, :], axis=1)
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
     elif role <= VP // BW:
         v = (role - 1) * BW + tl.arange(0, BW)
         d_u = tl.zeros((BD, BW), tl.float32)
         for k in range(0, M, BW):
             m = k + tl.arange(0, BW)
-            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * up(top)).to(tl.float16)
+            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * scale_up(top)).to(tl.float16)
             w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :]).to(tl.float16)
             d_u = tl.dot(tl.trans(w_out), dr, d_u)
         column = _columns(COLUMNS, M + v, W, TILES, TILES_P) * whole
-        place = GRADIENTS + AT_IU + d[:, None] * W + M + v[None, :]
-        d_u = d_u * down(top) + tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
-        tl.store(place, tl.load(place) + d_u)
+        D_U = GRADIENTS + AT_IU + d[:, None] * W + M + v[None, :]
+        d_u = d_u * scale_down(top) + tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
+        tl.store(D_U, tl.load(D_U) + d_u)
     else:
         m = (role - 1 - VP // BW) * BW + tl.arange(0, BW)
         d_w_out = tl.zeros((BW, BD), tl.float32)
         for k in range(0, VP, BW):
             v = k + tl.arange(0, BW)
             w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]).to(tl.float16)
-            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * up(top)).to(tl.float16)
+            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * scale_up(top)).to(tl.float16)
             d_w_out = tl.dot(dr, tl.trans(w_u), d_w_out)
-        tl.store(GRADIENTS + AT_W_OUT + m[:, None] * D + d[None, :], d_w_out * down(top))
+        tl.store(GRADIENTS + AT_W_OUT + m[:, None] * D + d[None, :], d_w_out * scale_down(top))
         if tl.program_id(0) < ROLES:
             tl.store(GRADIENTS + AT_B_IN + m, _columns(COLUMNS, m, W, TILES, TILES_P) * whole)
