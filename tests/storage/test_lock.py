@@ -135,7 +135,7 @@ def test_a_directory_that_cannot_be_locked_is_told(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with (
-        pytest.raises(InputError, match=r"cannot lock .*: No locks available"),
+        pytest.raises(InputError, match=r"cannot write into .*: No locks available"),
         locked(tmp_path, "a test"),
     ):
         pass

@@ -267,7 +267,9 @@ def test_a_directory_that_is_gone_is_noticed_and_not_made_again(tmp_path: Path, 
     if how == "replaced":
         assert files(directory.path) == set()
     if how == "renamed":
-        assert ".lock" not in files(moved)
+        with SweepDirectory(moved).hold("a test"):
+            pass
+        assert ".lock" not in files(moved)  # which was left behind when it was moved
         assert sorted(SweepDirectory(moved).finished()) == [0, 1]
 
 
