@@ -16,7 +16,7 @@ embeddings, and nothing waits for the device: the sums are `Pending`.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,6 +92,31 @@ def logit_sums(
     prepared: the network, if it is prepared already.
     """
     n, p = first.shape[:2]
+
+    def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
+        indices = indices_of(p, rows.start, rows.stop, first.device)
+        return _totals(logits, indices, with_sums)
+
+    sum_bytes = FLOAT64 * n * p * p
+    totals = totals_over_rows(network, first, second, totals_of, sum_bytes, prepared)
+    return Pending(pack(totals), functools.partial(_read_totals, p))
+
+
+def totals_over_rows(
+    network: Network,
+    first: Tensor,
+    second: Tensor,
+    totals_of: Callable[[Tensor, slice], dict[str, Tensor]],
+    sum_bytes: int,
+    prepared: Prepared | None = None,
+) -> dict[str, Tensor]:
+    """Sums over all pairs of operand tables (n, p, width), some rows of the first operand at a
+    time.
+
+    totals_of: the sums over some rows, by name, from the logits (n, rows, p, outputs) and the rows.
+    sum_bytes: the memory that these sums take.
+    """
+    n, p = first.shape[:2]
     on_cpu = first.device.type == "cpu" and network.concurrent
     threads = torch.get_num_threads() if on_cpu else 1
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each
@@ -100,7 +125,6 @@ def logit_sums(
         prepared = prepared or network.pair_logits()
         groups, strips = prepared.blocks(p, n, first.device)
         logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
-        sum_bytes = FLOAT64 * n * p * p
         token_bytes = 2 * FLOAT64 * n * p * prepared.token_elements
         strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes + SUM_COPIES * sum_bytes
         kept_bytes = p * logit_bytes + token_bytes + sum_bytes
@@ -110,13 +134,12 @@ def logit_sums(
         pair_logits = prepared(first, second)
 
         @torch.no_grad()  # which holds for the thread that says it
-        def totals_of(rows: slice) -> dict[str, Tensor]:
+        def totals_of_strip(rows: slice) -> dict[str, Tensor]:
             logits = [pair_logits(group, rows).double() for group in groups]  # (n, a, b, outputs)
             every = logits[0] if len(logits) == 1 else torch.cat(logits)
-            return _totals(every, indices_of(p, rows.start, rows.stop, first.device), with_sums)
+            return totals_of(every, rows)
 
-        totals = _added(side_by_side(totals_of, strips, workers))
-    return Pending(pack(totals), functools.partial(_read_totals, p))
+        return _added(side_by_side(totals_of_strip, strips, workers))
 
 
 def _added(strips: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:

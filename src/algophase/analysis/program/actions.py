@@ -1,0 +1,206 @@
+"""What the logits are functions of, for a network on any finite group.
+
+Three actions of the group on triples (x, y, z) leave x + y = z true (the operation is written as a
+sum, also where it does not commute):
+
+    g: (g + x, y, g + z)        unchanged by it: functions of (y, -x + z), one-sided from the left
+    h: (x - h, h + y, z)        functions of (x + y, z), the read-out
+    k: (x, y + k, z + k)        functions of (x, z - y), one-sided from the right
+
+They commute. So the mean over each is a projection, these three projections commute, and the logits
+fall into eight orthogonal classes by which of the actions leave a part unchanged:
+
+    g and k             bi-equivariant: functions F(-x + z - y)
+    g and h, k and h    functions of -(x + y) + z, and of z - (x + y)
+    all three           class functions of -x + z - y: characters ("GCR", Chughtai et al. 2023)
+    none                the rest
+
+In a group that commutes, any two imply the third: functions of x + y - z. Logits are centered over
+z, and functions of z alone (offsets, which h leaves unchanged) are taken out first.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.logits.sums import totals_over_rows
+from algophase.analysis.pending import Pending, pack
+from algophase.core.fourier import Array
+from algophase.core.group import Group
+from algophase.core.memory import FLOAT64
+from algophase.networks import Network
+from algophase.networks.pair_logits import Prepared
+
+
+@dataclass(frozen=True)
+class ActionSums:
+    """Sums over all n^3 logits of several embeddings, the first of which is the network's own.
+
+    right: (embeddings,), share of the pairs answered right
+    products: (embeddings, embeddings), sums of Q_i Q_j over all triples
+    offset: (embeddings, n), means over x and y
+    writes: (embeddings, n, n), sum over x and y of Q(z) Q(z')
+    from_left: (n, n) over (y, -x + z), of the first embedding; from_right: over (x, z - y);
+        readout: over (x + y, z)
+    """
+
+    right: Array
+    products: Array
+    offset: Array
+    writes: Array
+    from_left: Array
+    from_right: Array
+    readout: Array
+
+    @functools.cached_property
+    def without_offsets(self) -> Array:
+        """`products` of what is left without the functions of z alone."""
+        n = self.offset.shape[-1]
+        return self.products - n * n * self.offset @ self.offset.T
+
+
+@torch.no_grad()
+def action_sums(
+    network: Network,
+    group: Group,
+    first: Tensor,
+    second: Tensor,
+    prepared: Prepared | None = None,
+) -> Pending[ActionSums]:
+    """The sums of operand tables (embeddings, n, width) of one network, whose numbers are the
+    group's.
+    """
+    embeddings, n = first.shape[:2]
+    table = torch.from_numpy(group.table).to(first.device)
+    inverses = torch.from_numpy(group.inverses).to(first.device)
+
+    def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
+        right_answers = table[rows]  # (x, y)
+        right_logits = logits.gather(
+            -1, right_answers[None, ..., None].expand(embeddings, -1, -1, 1)
+        )
+        # A tie is not an answer: no other output may reach the right one.
+        reached = (logits >= right_logits).sum(dim=-1)
+        labels = logits[..., :n]
+        centered = labels - labels.mean(dim=-1, keepdim=True)
+        flat = centered.flatten(1)
+        by_pair = centered.flatten(1, 2)  # (embeddings, pairs, z)
+        own = centered[0]
+        return {
+            "right": (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
+            "products": flat @ flat.T,
+            "offset": centered.sum(dim=(1, 2)),
+            "writes": by_pair.transpose(1, 2) @ by_pair,
+            **_means_over_actions(own, rows, table, inverses),
+        }
+
+    sum_bytes = FLOAT64 * (embeddings + 3) * n * n
+    totals = totals_over_rows(network, first, second, totals_of, sum_bytes, prepared)
+    return Pending(pack(totals), functools.partial(_read_sums, n))
+
+
+def _means_over_actions(
+    own: Tensor, rows: slice, table: Tensor, inverses: Tensor
+) -> dict[str, Tensor]:
+    """Sums over some rows x of logits (x, y, z), over what each action leaves unchanged."""
+    count, n = own.shape[:2]
+    # z = x + u for every u, of each x
+    of_left = table[rows][:, None].expand(count, n, n)
+    # z = u + y for every u, of each y
+    of_right = table.T[None].expand(count, n, n)
+    from_right = own.new_zeros(n, n)
+    from_right[rows] = own.gather(2, of_right).sum(dim=1)
+    # y = -x + s for every s, of each x
+    second_operands = table[inverses[rows]]  # (x, s)
+    of_sums = own.gather(1, second_operands[..., None].expand(count, n, n))
+    return {
+        "from_left": own.gather(2, of_left).sum(dim=0),
+        "from_right": from_right,
+        "readout": of_sums.sum(dim=0),
+    }
+
+
+def _read_sums(n: int, totals: Mapping[str, Array]) -> ActionSums:
+    return ActionSums(
+        right=totals["right"] / n**2,
+        products=totals["products"],
+        offset=totals["offset"] / n**2,
+        writes=totals["writes"],
+        from_left=totals["from_left"] / n,
+        from_right=totals["from_right"] / n,
+        readout=totals["readout"] / n,
+    )
+
+
+@dataclass(frozen=True)
+class ClassShares:
+    """Shares of the squared norm of the centered logits.
+
+    offsets: functions of z alone.
+    left, right: unchanged by g, and by k: one-sided. readout: unchanged by h, without the offsets.
+    bi_equivariant: unchanged by g and k. left_readout, right_readout: by g and h, by k and h.
+    characters: unchanged by all three.
+
+    Each of these holds those with more conditions; `exclusive` are the eight orthogonal classes.
+    """
+
+    offsets: float
+    left: float
+    right: float
+    readout: float
+    bi_equivariant: float
+    left_readout: float
+    right_readout: float
+    characters: float
+
+    @property
+    def exclusive(self) -> dict[str, float]:
+        """The eight orthogonal classes and the offsets, which add up to 1."""
+        g_and_k = self.bi_equivariant - self.characters
+        g_and_h = self.left_readout - self.characters
+        k_and_h = self.right_readout - self.characters
+        shares = {
+            "characters": self.characters,
+            "bi-equivariant": g_and_k,
+            "left read-out": g_and_h,
+            "right read-out": k_and_h,
+            "left": self.left - g_and_k - g_and_h - self.characters,
+            "right": self.right - g_and_k - k_and_h - self.characters,
+            "read-out": self.readout - g_and_h - k_and_h - self.characters,
+            "offsets": self.offsets,
+        }
+        return {**shares, "rest": 1.0 - sum(shares.values())}
+
+
+def class_shares(group: Group, sums: ActionSums) -> ClassShares:
+    """In which classes the network's logits are."""
+    n, table = group.order, group.table
+    elements = group.elements
+    whole = max(float(sums.products[0, 0]), float(np.finfo(np.float64).tiny))
+    # Offsets are unchanged by h alone: the other means of a function of z are zero.
+    readout = sums.readout - sums.offset[0]
+    # F(w) with w = -x + z - y: -x + z is w + y, and x + y = s gives -s + z and z - s
+    bi_equivariant = sums.from_left[elements[:, None], table.T].mean(axis=0)
+    left_readout = readout[elements[:, None], table].mean(axis=0)
+    right_readout = readout[elements[:, None], table.T].mean(axis=0)
+    class_sizes = np.bincount(group.class_of)
+    class_means = np.bincount(group.class_of, weights=bi_equivariant) / class_sizes
+
+    def share(values: Array, triples: int) -> float:
+        """Of a function, each value of which is that of so many triples."""
+        return float(np.square(values).sum()) * triples / whole
+
+    return ClassShares(
+        offsets=share(sums.offset[0], n * n),
+        left=share(sums.from_left, n),
+        right=share(sums.from_right, n),
+        readout=share(readout, n),
+        bi_equivariant=share(bi_equivariant, n * n),
+        left_readout=share(left_readout, n * n),
+        right_readout=share(right_readout, n * n),
+        characters=share(class_means[group.class_of], n * n),
+    )
