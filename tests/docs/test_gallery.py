@@ -15,23 +15,21 @@ from algophase.storage.runs_table import provenance
 from algophase.sweeps.shipped_spaces import SPACES
 
 GALLERY = Path(__file__).parents[2] / "gallery"
-SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
+CALL = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
 NETWORK = re.compile(r"^\| `(\S+/\S+)` \|", re.MULTILINE)
 LARGEST = 40_000_000
 ON_A_CPU = ("emergence", "heads-short")
 
 
-def test_every_sitting_is_listed() -> None:
+def test_every_call_is_listed() -> None:
     made = Counter[tuple[str, str, str]]()
     for shard in GALLERY.glob("*/*/runs.parquet"):
-        sitting = provenance(shard)
-        assert sitting["device"] == (
+        call = provenance(shard)
+        assert call["device"] == (
             "CPU, 2 threads" if shard.parts[-3] in ON_A_CPU else "NVIDIA H200"
         )
-        made[sitting["command"], sitting["commit"], sitting["date"][:10]] += pq.read_metadata(
-            shard
-        ).num_rows
-    rows = SITTING.findall((GALLERY / "README.md").read_text())
+        made[call["command"], call["commit"], call["date"][:10]] += pq.read_metadata(shard).num_rows
+    rows = CALL.findall((GALLERY / "README.md").read_text())
     listed = {
         (command, commit, date): int(runs.replace(",", "")) for runs, command, commit, date in rows
     }
@@ -53,7 +51,7 @@ def test_every_table_is_of_one_commit_and_one_engine() -> None:
     assert {name: found for name, found in made.items() if len(found) > 1} == {}
 
 
-# In place of the interpreter: a table of half of what its space asks for, which the next sitting
+# In place of the interpreter: a table of half of what its space asks for, which the next call
 # completes.
 SWEEP = """#!/usr/bin/env bash
 echo "$@" >> log

@@ -176,13 +176,13 @@ def test_a_crafted_sweep_gives_an_inert_page(tmp_path: Path) -> None:
         assert "<img" not in json.dumps(figure)
 
 
-def test_sittings_that_are_no_records_are_left_out(tmp_path: Path) -> None:
+def test_calls_that_are_not_records_are_left_out(tmp_path: Path) -> None:
     sweep = read_sweep(
         made_sweep(
             tmp_path / "made", made_runs(30), {"shards": ["text", 3, {"device": "a device"}]}
         )
     )
-    assert sweep.sittings == ({"device": "a device"},)
+    assert sweep.calls == ({"device": "a device"},)
 
 
 def test_runs_followed_along_training_are_part_of_the_section() -> None:

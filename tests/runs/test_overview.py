@@ -115,13 +115,13 @@ def test_outcomes_without_some_columns() -> None:
 
 
 def test_origin_is_a_line_for_each_device_and_version() -> None:
-    sittings = [
+    calls = [
         about("H200", "2026-01-02", 5),
         about("H200", "2026-01-04T05", 6),
         about("CPU", "2026-01-03", 7),
         {},
     ]
-    assert describe_origin(sittings) == [
+    assert describe_origin(calls) == [
         "made 2026-01-02 to 2026-01-04 on H200 by version 0.1.0, commit abc: 11 runs",
         "made 2026-01-03 on CPU by version 0.1.0, commit abc: 7 runs",
         "made at an unknown date on unknown by version unknown, commit unknown: 0 runs",

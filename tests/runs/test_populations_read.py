@@ -84,7 +84,7 @@ def test_runs_of_merged_sweeps_keep_their_origins(tmp_path: Path) -> None:
     merge([tmp_path / f"{number}" for number in range(5)], tmp_path / "all")
     found = read_population(tmp_path / "all")
     assert found.origin == "2026-01-02, commits c0, c1, c2 and 2 more, CPU"
-    assert len(describe_origin(SweepDirectory(tmp_path / "all").sittings())) == 5
+    assert len(describe_origin(SweepDirectory(tmp_path / "all").calls())) == 5
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
         3: ("id3", None),
         7: ("id7", None),
     }
-    assert [record.get("device") for record in directory.sittings()] == ["one", "two"]
+    assert [record.get("device") for record in directory.calls()] == ["one", "two"]
     assert list(directory.runs()["index"]) == [2, 3, 4, 7]
     again = directory.add(rows(4, 2), {"device": "one"})  # the same ensemble in another shard
     assert again != path
@@ -391,13 +391,13 @@ def test_replacing_the_shards_leaves_one_with_all_runs(tmp_path: Path) -> None:
     directory, kept = SweepDirectory(tmp_path), network()
     directory.add([*rows(0), {"index": 1, "run_id": kept.id}], {"device": "one"}, networks=[kept])
     directory.add(rows(2), {"device": "two"})
-    path = directory.replace(read_table(tmp_path), {"shards": directory.sittings()})
+    path = directory.replace(read_table(tmp_path), {"shards": directory.calls()})
     assert files(tmp_path) == {path.name}
     assert sorted(directory.finished()) == [0, 1, 2]
-    assert [record["device"] for record in directory.sittings()] == ["one", "two"]
+    assert [record["device"] for record in directory.calls()] == ["one", "two"]
     again = directory.replace(read_table(tmp_path), {"device": "again"})  # the same runs
     assert files(tmp_path) == {again.name}
-    assert [record["device"] for record in directory.sittings()] == ["again"]
+    assert [record["device"] for record in directory.calls()] == ["again"]
     assert load(directory.kept_files()[kept.id]).id == kept.id
 
 

@@ -1,4 +1,4 @@
-"""How much of an ensemble a sitting takes on: planned for a GPU, on any machine."""
+"""How much of an ensemble a call takes on: planned for a GPU, on any machine."""
 
 import contextlib
 import math

@@ -44,7 +44,7 @@ def test_parts_become_one_sweep_with_one_shard(tmp_path: Path) -> None:
         "sweep.json",
     ]
     assert out.description() == SweepDirectory(tmp_path / "a").description()
-    assert [(sitting["device"], sitting["runs"]) for sitting in out.sittings()] == [
+    assert [(call["device"], call["runs"]) for call in out.calls()] == [
         ("one", 2),
         ("one", 1),
         ("two", 1),
@@ -62,7 +62,7 @@ def test_merging_again_and_adding_more_keeps_one_shard_and_every_origin(tmp_path
     assert merge([tmp_path / "out"], tmp_path / "out") == Merged(3, 0, 0, 0, 0, 0)
     assert merge([tmp_path / "a"], tmp_path / "out") == Merged(3, 0, 1, 0, 0, 0)
     assert len(shard_paths(tmp_path / "out")) == 1
-    assert [sitting["device"] for sitting in SweepDirectory(tmp_path / "out").sittings()] == [
+    assert [call["device"] for call in SweepDirectory(tmp_path / "out").calls()] == [
         "one",
         "two",
         "three",
@@ -267,13 +267,11 @@ def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     )  # what was in the output is what is read
     assert merge([tmp_path / "a"], tmp_path / "out").runs == 4
     assert len(shard_paths(tmp_path / "out")) == 1
-    sittings = SweepDirectory(tmp_path / "out").sittings()
+    calls = SweepDirectory(tmp_path / "out").calls()
     assert [
-        (sitting["device"], sitting["indices"])
-        for sitting in sittings
-        if sitting["device"] == "elsewhere"
+        (call["device"], call["indices"]) for call in calls if call["device"] == "elsewhere"
     ] == [("elsewhere", [3])]
-    assert sorted(index for sitting in sittings for index in sitting["indices"]) == [0, 1, 2, 3]
+    assert sorted(index for call in calls for index in call["indices"]) == [0, 1, 2, 3]
 
 
 def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:

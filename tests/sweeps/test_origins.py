@@ -1,4 +1,4 @@
-"""Which runs of a merged table each sitting made."""
+"""Which runs of a merged table each call made."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ from algophase.sweeps.origins import Shard, origins
 
 def counts(path: Path) -> list[tuple[str, int, list[int]]]:
     return [
-        (sitting["device"], sitting["runs"], sitting["indices"])
-        for sitting in SweepDirectory(path).sittings()
+        (call["device"], call["runs"], call["indices"]) for call in SweepDirectory(path).calls()
     ]
 
 
@@ -32,7 +31,7 @@ def test_runs_that_are_in_two_sources_are_counted_once(tmp_path: Path) -> None:
     )
     merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert counts(tmp_path / "out") == [("one", 6, [0, 1, 2, 3, 4, 5]), ("two", 2, [6, 7])]
-    lines = describe_origin(SweepDirectory(tmp_path / "out").sittings())
+    lines = describe_origin(SweepDirectory(tmp_path / "out").calls())
     assert [line.rpartition(": ")[2] for line in lines] == ["6 runs", "2 runs"]
 
 
@@ -72,7 +71,7 @@ def test_a_part_of_a_shard_has_its_part_of_the_time() -> None:
     }
 
 
-def test_the_same_sitting_in_an_old_shard_and_in_a_merged_one_is_one() -> None:
+def test_the_same_call_in_an_old_shard_and_in_a_merged_one_is_one() -> None:
     """As a killed merge leaves it."""
     old = shard("a", {"runs": 3, "training_seconds": 3.0}, 0, 1, 2)
     merged = shard(

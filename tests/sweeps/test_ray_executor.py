@@ -160,7 +160,7 @@ def test_the_table_is_that_of_a_local_sweep(
     assert (outcome.ended, outcome.done, outcome.new) == ("complete", 12, 12)
     assert any(line.startswith("12 runs in ") for line in said)
     assert kill_sweep.difference(tmp_path / "local", tmp_path / "ray") is None
-    [about, *_] = SweepDirectory(tmp_path / "ray").sittings()
+    [about, *_] = SweepDirectory(tmp_path / "ray").calls()
     assert about["device"] == "CPU, 1 thread"
     again = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"))
     assert (again.ended, again.new) == ("complete", 0)

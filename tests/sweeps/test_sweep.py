@@ -215,7 +215,7 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(
         "6 networks would not end in time: training 3 of them"
     ]
     assert sum(line.startswith("training ") for line in said) == 1  # one plan, announced once
-    assert sorted(record["runs"] for record in SweepDirectory(tmp_path).sittings()) == [3, 3]
+    assert sorted(record["runs"] for record in SweepDirectory(tmp_path).calls()) == [3, 3]
 
 
 def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,9 +353,9 @@ def test_killed_between_a_network_and_its_row_no_more_are_kept_than_asked_for(
 
 def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
     run(tmp_path, command="algophase sweep tiny")
-    sittings = SweepDirectory(tmp_path).sittings()
-    assert sum(about["runs"] for about in sittings) == 6
-    about = sittings[0]
+    calls = SweepDirectory(tmp_path).calls()
+    assert sum(about["runs"] for about in calls) == 6
+    about = calls[0]
     assert about["command"] == "algophase sweep tiny"
     assert about["device"].startswith("CPU")
     assert set(about) >= {"version", "commit", "date", "training_seconds", "analysis_seconds"}
@@ -471,8 +471,8 @@ def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one
     ]
     request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
     with directory.hold("a test"):
-        _, sitting = begin(request, runs, directory, ignore)
-        sitting.add(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
+        _, call = begin(request, runs, directory, ignore)
+        call.add(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
         done, again = begin(request, runs, directory, ignore)
         assert done == {0: "diverged", 1: "not analyzed"}

@@ -22,7 +22,7 @@ def merge(
         ),
     ],
 ) -> None:
-    """Join parts of a sweep, from several machines or sittings, into one table with one shard.
+    """Join parts of a sweep, made on several machines, into one table.
 
     Of several copies of a run one is kept: the copy in --out, otherwise the first input's. Kept
     networks are copied too. The inputs are not changed.

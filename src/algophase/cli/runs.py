@@ -208,17 +208,17 @@ def _rows(table: "pandas.DataFrame") -> str:
 
 def _header(path: Path, table: "pandas.DataFrame") -> list[str]:
     from algophase.runs.overview import describe_origin, describe_outcomes, describe_space
-    from algophase.storage.sweep_directory import SweepDirectory, read_sittings
+    from algophase.storage.sweep_directory import SweepDirectory, read_calls
 
     lines = []
-    sittings = read_sittings(path)
+    calls = read_calls(path)
     if path.is_dir() and SweepDirectory(path).exists and "index" in table:
         description = SweepDirectory(path).description()
-        lines = describe_space(description, table["index"].tolist(), sittings)
+        lines = describe_space(description, table["index"].tolist(), calls)
     if not lines:
         of = f" of {table['run_id'].nunique():,} runs" if _rows(table) == "moments" else ""
         lines = [f"{len(table):,} {_rows(table)}{of}"]
-    return [*lines, *describe_outcomes(table), *describe_origin(sittings)]
+    return [*lines, *describe_outcomes(table), *describe_origin(calls)]
 
 
 def _table(frame: "pandas.DataFrame") -> Table:

@@ -209,7 +209,7 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
         echo(tally(outcome.counts))
         directory = SweepDirectory(path)
         unfair = unfair_sample(
-            directory.description()["space"], list(directory.finished()), directory.sittings()
+            directory.description()["space"], list(directory.finished()), directory.calls()
         )
         if unfair:
             echo(unfair)

@@ -64,7 +64,7 @@ def open_sweep(path: Path) -> Opened:
     problems = list[str]()
     if not shard_paths(path):
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
-    frame, sittings, shard_rows = read_usable_shards(path, problems, only_single=True)
+    frame, calls, shard_rows = read_usable_shards(path, problems, only_single=True)
     name = path.resolve().name
     if shard_rows is None:
         return Opened(Runs(name, frame, 0), problems=problems)
@@ -80,7 +80,7 @@ def open_sweep(path: Path) -> Opened:
         try:
             if "index" in frame and kind_of("index", frame["index"]) == NUMBERS:
                 indices = frame["index"].tolist()
-                about += describe_space(directory.description(), indices, sittings)
+                about += describe_space(directory.description(), indices, calls)
             about += describe_outcomes(frame)
         except InputError as error:
             problems.append(str(error))

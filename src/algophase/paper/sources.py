@@ -224,7 +224,7 @@ class Sources:
             table = read_runs(path)
             directory = SweepDirectory(path)
             unfair = unfair_sample(
-                directory.description()["space"], table["index"].tolist(), directory.sittings()
+                directory.description()["space"], table["index"].tolist(), directory.calls()
             )
             about = f"{space}, no fair sample of it yet" if unfair else space
             source = (
@@ -234,9 +234,9 @@ class Sources:
             self._runs[space] = Runs.of(table, f"the sweep of {space}", source=source)
         return self._runs[space].require(columns)
 
-    def sittings(self, space: str) -> list[dict[str, Any]]:
+    def calls(self, space: str) -> list[dict[str, Any]]:
         """What the shards of a sweep say of how they were made."""
-        return SweepDirectory(self._directory(space)).sittings()
+        return SweepDirectory(self._directory(space)).calls()
 
     def moments(self, space: str) -> Moments:
         """The runs of a sweep along training (`algophase sweep --snapshot`)."""

@@ -98,8 +98,8 @@ def widths_of_linear_models(sources: Sources) -> Measurement:
     )
 
 
-def _seconds(sittings: list[dict[str, Any]], what: str) -> float:
-    return sum(float(sitting.get(f"{what}_seconds") or 0) for sitting in sittings)
+def _seconds(calls: list[dict[str, Any]], what: str) -> float:
+    return sum(float(call.get(f"{what}_seconds") or 0) for call in calls)
 
 
 @quantity
@@ -110,13 +110,13 @@ def days_of_gallery(sources: Sources) -> Measurement:
     count = 0
     for space in PAPER_SPACES:
         try:
-            sittings = sources.sittings(space)
+            calls = sources.calls(space)
         except InputError:
             continue
-        runs = sum(int(sitting.get("runs") or 0) for sitting in sittings)
-        training = _seconds(sittings, "training")
-        analysis = _seconds(sittings, "analysis")
-        devices = ", ".join(sorted({str(sitting.get("device")) for sitting in sittings}))
+        runs = sum(int(call.get("runs") or 0) for call in calls)
+        training = _seconds(calls, "training")
+        analysis = _seconds(calls, "analysis")
+        devices = ", ".join(sorted({str(call.get("device")) for call in calls}))
         rows.append((space, f"{runs:,}", f"{training:,.0f}", f"{analysis:,.0f}", devices))
         seconds += training + analysis
         count += runs

@@ -49,7 +49,7 @@ FEWEST = 20  # runs for a transition to be fitted
 FEWEST_RATES = 5  # and different rates: between three there is no telling where it lies
 DIAGRAMS = (SYMMETRICITY, IRRELEVANCE)  # the paper's two metrics, whose phases it maps
 ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
-MOST_SITTINGS = 200
+MOST_CALLS = 200
 MOST_COMPARED = 4
 MOST_KEPT = 60  # networks named
 KEPT_COLUMNS = ("index", "run_id", "attention_rate", "width", "verdict")
@@ -74,7 +74,7 @@ class Sweep:
     table: "pandas.DataFrame"
     population: Runs
     description: Mapping[str, Any] | None
-    sittings: tuple[Mapping[str, Any], ...]
+    calls: tuple[Mapping[str, Any], ...]
     moments: "pandas.DataFrame | None" = None
 
     @property
@@ -88,15 +88,15 @@ def read_sweep(path: Path) -> Sweep:
     runs = read_ends(path)
     name = path.resolve().name
     description = None
-    sittings = list[Mapping[str, Any]]()
+    calls = list[Mapping[str, Any]]()
     moments = None
     if path.is_dir():
         directory = SweepDirectory(path)
         description = directory.description() if directory.exists else None
-        sittings = [record for record in directory.sittings() if isinstance(record, Mapping)]
+        calls = [record for record in directory.calls() if isinstance(record, Mapping)]
         followed = directory.moments()
         moments = None if followed is None else followed.to_pandas()
-    return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(sittings), moments)
+    return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(calls), moments)
 
 
 def add_sweep(
@@ -134,7 +134,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
     are_indices = bool(indices) and all(isinstance(index, int) for index in indices)
     if sweep.description is not None and are_indices:
-        lines += describe_space(sweep.description, indices, sweep.sittings)
+        lines += describe_space(sweep.description, indices, sweep.calls)
     else:
         lines.append(f"{population.rows:,} runs of {population.name}")
     lines += [f"{count:,} left out: {reason}" for count, reason in population.left_out]
@@ -333,16 +333,16 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:
-    sittings: Sequence[Mapping[str, Any]] = sweep.sittings
-    if not sittings:
+    calls: Sequence[Mapping[str, Any]] = sweep.calls
+    if not calls:
         return
     page.heading(3, "Where the runs come from")
-    page.add(listed(describe_origin(sittings)))
-    columns = [name for name in ORIGIN if any(record.get(name) is not None for record in sittings)]
+    page.add(listed(describe_origin(calls)))
+    columns = [name for name in ORIGIN if any(record.get(name) is not None for record in calls)]
     rows = []
-    for record in sittings[:MOST_SITTINGS]:
+    for record in calls[:MOST_CALLS]:
         values = [record.get(name) for name in columns]
         rows.append(["" if value is None else str(value) for value in values])
     numbers = [column for column, name in enumerate(columns) if name == "runs"]
-    table = Table(columns, rows, numbers).html("Sittings")
-    page.add(f"<details><summary>All sittings</summary>{table}</details>")
+    table = Table(columns, rows, numbers).html("Calls of sweep")
+    page.add(f"<details><summary>All calls of <code>sweep</code></summary>{table}</details>")

@@ -64,21 +64,21 @@ def _setting_names() -> list[str]:
 SETTING_NAMES = _setting_names()
 
 
-def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> bool:
+def is_finished(indices: Sequence[int], calls: Sequence[Mapping[str, Any]] = ()) -> bool:
     """Whether these are the first runs of a space, without a gap, or the first ones of the parts
     (`--part`) that were made.
     """
     finished = set(indices)
     first_ones: set[int] = set()
-    for number, count in _parts(sittings):
+    for number, count in _parts(calls):
         of_part = itertools.count(number - 1, count)
         first_ones.update(itertools.takewhile(finished.__contains__, of_part))
     return finished == first_ones
 
 
-def _parts(sittings: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
+def _parts(calls: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
     """The parts that shards say they are of; one that does not say is of the whole."""
-    parts = {_part(sitting.get("part")) for sitting in sittings}
+    parts = {_part(call.get("part")) for call in calls}
     return parts or {(1, 1)}
 
 
@@ -137,11 +137,11 @@ def _is_text(column: "pandas.Series[Any]") -> "pandas.Series[bool]":
 
 
 def unfair_sample(
-    space: Mapping[str, Any], indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()
+    space: Mapping[str, Any], indices: Sequence[int], calls: Sequence[Mapping[str, Any]] = ()
 ) -> str:
     """Why these runs are no fair sample of their space; "" if they are one."""
     changing = [name for name in varying(space) if name not in TOGETHER]
-    if is_finished(indices, sittings) or not changing:
+    if is_finished(indices, calls) or not changing:
         return ""
     return (
         "ensembles train one shape after the other: "
@@ -152,10 +152,10 @@ def unfair_sample(
 def describe_space(
     description: Mapping[str, Any],
     indices: Sequence[int],
-    sittings: Sequence[Mapping[str, Any]] = (),
+    calls: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
     """The space, how many of its runs are there, and whether they are a fair sample of it.
-    indices: of the runs. sittings: what its shards say.
+    indices: of the runs. calls: of `sweep`, as its shards record them.
     """
     space = description["space"]
     seed = description["seed"]
@@ -163,11 +163,11 @@ def describe_space(
     planned = space.get("runs")
     of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
     lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
-    if not is_finished(indices, sittings):
+    if not is_finished(indices, calls):
         lines.append(
             f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing"
         )
-        unfair = unfair_sample(space, indices, sittings)
+        unfair = unfair_sample(space, indices, calls)
         if unfair:
             lines.append(unfair)
     return lines
@@ -204,9 +204,9 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})"
 
 
-def days(sittings: Sequence[Mapping[str, Any]]) -> str:
+def days(calls: Sequence[Mapping[str, Any]]) -> str:
     """The day, or the first and the last, on which runs were made; "" where none is known."""
-    dates = sorted(str(sitting["date"])[:10] for sitting in sittings if sitting.get("date"))
+    dates = sorted(str(call["date"])[:10] for call in calls if call.get("date"))
     if not dates:
         return ""
     first = dates[0]
@@ -214,12 +214,12 @@ def days(sittings: Sequence[Mapping[str, Any]]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
+def describe_origin(calls: Sequence[Mapping[str, Any]]) -> list[str]:
     """One line for each device and version of the code that made runs."""
     by_origin: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for sitting in sittings:
-        key = tuple(str(sitting.get(name) or "unknown") for name in ("device", "commit", "version"))
-        by_origin.setdefault(key, []).append(sitting)  # type: ignore[arg-type]
+    for call in calls:
+        key = tuple(str(call.get(name) or "unknown") for name in ("device", "commit", "version"))
+        by_origin.setdefault(key, []).append(call)  # type: ignore[arg-type]
     lines = []
     for (device, commit, version), records in by_origin.items():
         when = days(records) or "at an unknown date"

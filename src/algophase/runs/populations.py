@@ -87,12 +87,12 @@ def read_population(path: Path) -> Population:
     frame = pandas.DataFrame()
     space = dict[str, Any]()
     seed = 0
-    sittings: Sequence[Mapping[str, Any]] = ()
+    calls: Sequence[Mapping[str, Any]] = ()
     try:
         description = SweepDirectory(path).description()
         space = description["space"]
         seed = description["seed"]
-        frame, sittings, _ = read_usable_shards(path, problems, COLUMNS)
+        frame, calls, _ = read_usable_shards(path, problems, COLUMNS)
     except InputError as error:
         problems.append(str(error))
     if not len(frame) and not problems:
@@ -116,7 +116,7 @@ def read_population(path: Path) -> Population:
         verdict_name=name_of_verdicts(column),
         counts={verdict: int((verdicts == verdict).sum()) for verdict in in_order(verdicts)},
         points=_points(frame, verdicts),
-        origin=_origin(sittings),
+        origin=_origin(calls),
         problems=tuple(problems),
     )
 
@@ -159,9 +159,9 @@ def describe_settings(space: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, [str(kind), *fixed, varied]))
 
 
-def _origin(sittings: Sequence[object]) -> str:
+def _origin(calls: Sequence[object]) -> str:
     """When the runs were made, by which commits, on what."""
-    records = [sitting for sitting in sittings if isinstance(sitting, Mapping)]
+    records = [call for call in calls if isinstance(call, Mapping)]
     commits = list(
         dict.fromkeys(str(record["commit"]) for record in records if record.get("commit"))
     )

@@ -22,7 +22,7 @@ from algophase.storage.runs_table import (
     read_table,
     shard_paths,
 )
-from algophase.storage.sweep_directory import SweepDirectory, sittings_of
+from algophase.storage.sweep_directory import SweepDirectory, calls_of
 
 if TYPE_CHECKING:
     import pandas
@@ -85,12 +85,12 @@ class ShardRows(NamedTuple):
 
 
 class ReadShards(NamedTuple):
-    """What could be read of a table. frame: each run once, in the order of their index; sittings:
+    """What could be read of a table. frame: each run once, in the order of their index; calls:
     what the shards say of how they were made.
     """
 
     frame: "pandas.DataFrame"
-    sittings: Sequence[dict[str, Any]]
+    calls: Sequence[dict[str, Any]]
     shard_rows: ShardRows | None
 
 
@@ -111,16 +111,16 @@ def read_usable_shards(
     tables = read_shards(shard_paths(path), path, columns, problems, only_single=only_single)
     if not tables:
         return ReadShards(pandas.DataFrame(), [], None)
-    sittings = list[dict[str, Any]]()
+    calls = list[dict[str, Any]]()
     for shard, part in tables.items():
-        sittings += sittings_of(shard, origin(part.schema))
+        calls += calls_of(shard, origin(part.schema))
     frame = _frame(_numbered(join_tables(tables, path)), path)
     rows: Rows = frame.pop(SHARD_ROW).to_numpy()
     starts = numpy.cumsum([0, *(part.num_rows for part in tables.values())])
     shard_numbers: Rows = numpy.searchsorted(starts, rows, side="right") - 1
     ids = python_values(frame["run_id"]) if "run_id" in frame else []
     shard_rows = ShardRows(list(tables), shard_numbers, rows - starts[shard_numbers], ids)
-    return ReadShards(frame, sittings, shard_rows)
+    return ReadShards(frame, calls, shard_rows)
 
 
 def _numbered(table: "pyarrow.Table") -> "pyarrow.Table":

@@ -374,11 +374,11 @@ class SweepDirectory:
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)
 
-    def sittings(self) -> list[dict[str, Any]]:
-        """Where the runs come from: one record a shard, or those of the shards a merged one was
-        made of.
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls of `sweep` that made the runs: one record per shard; for a merged shard one
+        record per shard that it was made of.
         """
-        return read_sittings(self.path)
+        return read_calls(self.path)
 
     @property
     def _holds_something(self) -> bool:
@@ -410,20 +410,20 @@ def shard_name(shard: Path) -> str:
     return shard.parent.name if shard.name == RUNS_FILE else shard.name
 
 
-def sittings_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
+def calls_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What made a shard's runs, by what it says about itself."""
     if isinstance(about.get("shards"), list):
         return about["shards"]
     return [{"shard": shard_name(shard), **about}]
 
 
-def read_sittings(path: Path) -> list[dict[str, Any]]:
+def read_calls(path: Path) -> list[dict[str, Any]]:
     """What made the runs of a sweep's directory, of its moments or of a Parquet file."""
-    sittings = []
+    calls = []
     for shard in shard_paths(path):
         if about := provenance(shard):
-            sittings += sittings_of(shard, about)
-    return sittings
+            calls += calls_of(shard, about)
+    return calls
 
 
 def snapshots_of(network: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 On a GPU an ensemble is cut to what there is time for. With the fused engine the runs are
 bit-identical however they are cut. With the other engines they are equal up to rounding, which
 training amplifies. On a CPU an ensemble stays whole: what does not end in time is saved, and
-continues in the next sitting with identical bits.
+continues in the next call of `sweep`, bit for bit as if it had not stopped.
 """
 
 import math
@@ -29,7 +29,7 @@ def fitting(
     """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little
     to begin.
 
-    seconds_per_work: measured on what this sitting has finished, in units of `cost`; None before.
+    seconds_per_work: measured on what this call has finished, in units of `cost`; None before.
     """
     if deadline is None:
         return group
@@ -64,8 +64,8 @@ def time_is_up(progress: Progress, deadline: float | None) -> bool:
 
 
 class Trial:
-    """Watches the first ensemble of a sitting, whose speed is not known yet: it stops the training
-    if only a part of the ensemble will end in time. `fewer` is then that part.
+    """Watches the first ensemble of a call of `sweep`, whose speed is not known yet: it stops the
+    training if only a part of the ensemble will end in time. `fewer` is then that part.
 
     If not even a part would, the ensemble continues, and is saved when time is up.
     """

@@ -25,7 +25,7 @@ class Shard:
     def merged(self) -> bool:
         return "shards" in self.about
 
-    def sittings(self) -> list[Record]:
+    def calls(self) -> list[Record]:
         """What made its runs: itself, or those that a merged shard was made of."""
         if not isinstance(self.about.get("shards"), list):
             return [{"shard": self.name, **self.about, "indices": self.indices}]
@@ -34,8 +34,8 @@ class Shard:
 
 
 def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
-    """One record for each sitting that made runs which were taken: how many and which, and their
-    share of its time.
+    """One record for each call of `sweep` that made runs which were taken: how many and which, and
+    their share of its time.
 
     taken: the index of each run, and the shard its row is from.
     """
@@ -44,8 +44,8 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
         kept.setdefault(shard, set()).add(index)
     records: dict[str, Record] = {}
     for shard, mine in kept.items():
-        for sitting in shard.sittings():
-            record = _share(sitting, mine)
+        for call in shard.calls():
+            record = _share(call, mine)
             identity = {name: value for name, value in record.items() if name not in COUNTED}
             key = json.dumps(identity, sort_keys=True)
             if record["runs"] != 0:
@@ -53,31 +53,29 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
     return list(records.values())
 
 
-def _share(sitting: Record, mine: set[int]) -> Record:
+def _share(call: Record, mine: set[int]) -> Record:
     """The runs of this table that one call of `sweep` made. mine: indices of the table's runs.
 
     A table merged by an older version does not say which runs a call made. It then made at most as
     many as there are.
     """
-    all_runs = sitting.get("runs")
-    which = sitting.get("indices")
+    all_runs = call.get("runs")
+    which = call.get("indices")
     if isinstance(which, list | tuple):
         indices = [index for index in which if isinstance(index, int) and index in mine]
-        record = {**sitting, "runs": len(indices), "indices": indices}
+        record = {**call, "runs": len(indices), "indices": indices}
     else:
         at_most = min(all_runs, len(mine)) if isinstance(all_runs, int) else None
-        record = {**sitting, "runs": at_most}
+        record = {**call, "runs": at_most}
     runs = record["runs"]
     if isinstance(all_runs, int) and isinstance(runs, int) and 0 < runs < all_runs:
-        spent = {
-            name: sitting[name] for name in SECONDS if isinstance(sitting.get(name), int | float)
-        }
+        spent = {name: call[name] for name in SECONDS if isinstance(call.get(name), int | float)}
         record |= {name: round(seconds * runs / all_runs, 3) for name, seconds in spent.items()}
     return record
 
 
 def _both(first: Record, second: Record) -> Record:
-    """The same sitting by two shards, an old one and the one that a killed merge left beside it.
+    """One call of `sweep` from two shards: an old one, and one that a killed merge left beside it.
     No run is taken from both.
     """
     if "indices" not in first or "indices" not in second:

@@ -47,9 +47,9 @@ def make(about: Mapping[str, Any] | None = None) -> str:
     )
 
 
-def makes(sittings: Iterable[object]) -> list[str]:
+def makes(calls: Iterable[object]) -> list[str]:
     """Every state of the code that made some of these shards' runs."""
-    return sorted({make(sitting) for sitting in sittings if isinstance(sitting, Mapping)})
+    return sorted({make(call) for call in calls if isinstance(call, Mapping)})
 
 
 def _git(directory: Path, *arguments: str) -> str:

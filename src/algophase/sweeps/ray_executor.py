@@ -25,7 +25,7 @@ from algophase.networks.stacking import padded_settings, round_size, stack_key
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps.ray_task import TaskResult, TaskRuns, WrongSoftware, make_shard, software
-from algophase.sweeps.sweep import Outcome, Request, Sitting, begin
+from algophase.sweeps.sweep import Outcome, Request, SweepCall, begin
 from algophase.sweeps.work import Options
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import check_options, choose_precision
@@ -67,8 +67,8 @@ def sweep_on_ray(
     check_address(address)
     runs = request.members()
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        done, sitting = begin(request, runs, directory, report)
-        sitting.show()
+        done, call = begin(request, runs, directory, report)
+        call.show()
         ended = "complete"
         if len(done) < len(runs):
             deadline = None if request.minutes is None else start + 60 * request.minutes
@@ -76,10 +76,10 @@ def sweep_on_ray(
                 resource = _resource(ray, request.options)
                 shards = _shards(request, runs, done, resource, shard or DEFAULT_SHARD[resource])
                 waiting = deque(enumerate(shards))
-                ended = Driver(ray, sitting, resource, waiting, deadline).run()
+                ended = Driver(ray, call, resource, waiting, deadline).run()
         if ended == "complete":
             directory.complete()
-    return sitting.outcome(ended, time.monotonic() - start)
+    return call.outcome(ended, time.monotonic() - start)
 
 
 def _resource(ray: Any, options: Options) -> str:
@@ -162,7 +162,7 @@ class Driver:
     """
 
     ray: Any
-    sitting: Sitting
+    call: SweepCall
     resource: str
     waiting: deque[tuple[int, TaskRuns]]
     deadline: float | None
@@ -188,7 +188,7 @@ class Driver:
             self.resource,
         )
         self.board = Board(self.ray)
-        self.sitting.started = time.monotonic()
+        self.call.started = time.monotonic()
         try:
             with held_interrupts() as interrupted:
                 ended = self._rounds(interrupted)
@@ -209,7 +209,7 @@ class Driver:
             raise InputError(
                 f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: "
                 f"{self.failures[-1]}; "
-                f"all others are in {self.sitting.directory.path}, and the same command tries "
+                f"all others are in {self.call.directory.path}, and the same command tries "
                 "these again"
             )
         return ended
@@ -276,7 +276,7 @@ class Driver:
             self.work += shard.work
             for level, text in result.messages:
                 log.log(level, "%s", text)
-            self.sitting.add(result.finished, result.device)
+            self.call.add(result.finished, result.device)
 
     def failed(self, shard: TaskRuns, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
@@ -298,7 +298,7 @@ class Driver:
             for number, state in self.board.read().items()
             if number in in_flight and state[0] in nodes
         }
-        self.sitting.under_way = sum(
+        self.call.under_way = sum(
             in_flight[number].work * fraction for number, (_, fraction) in posted.items()
         )
         busy_nodes = {node for node, _ in posted.values()}
@@ -306,7 +306,7 @@ class Driver:
         doing = f"{tasks} running on {counted(len(busy_nodes), 'node')}"
         if not nodes:
             doing = f"waiting for a node with a {self.resource}"
-        self.sitting.show(doing)
+        self.call.show(doing)
 
     def _give_up(self) -> int:
         for reference in self.flying:

@@ -39,7 +39,7 @@ from algophase.training.run.turns import together
 
 log = logging.getLogger(__name__)
 
-# Of a sitting's first ensemble: a smaller one is not faster in proportion, and each attempt takes
+# Of a call's first ensemble: a smaller one is not faster in proportion, and each attempt takes
 # time
 MOST_CUTS = 2
 
@@ -109,7 +109,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended: "complete", "out of time" or "interrupted".
+    """How a call of `sweep` ended: "complete", "out of time" or "interrupted".
 
     runs: asked for; done: in the table, new: added now; counts: runs by outcome, all of the table's
         that were asked for.
@@ -128,7 +128,7 @@ class Outcome:
 
 
 @dataclass
-class Sitting:
+class SweepCall:
     """One call of `sweep`: it puts finished ensembles into the directory, counts them, and says how
     far it is.
 
@@ -244,8 +244,8 @@ def begin(
     runs: Mapping[int, RunSettings],
     directory: SweepDirectory,
     report: Callable[[Progress], None],
-) -> tuple[dict[int, str], Sitting]:
-    """The outcomes of the runs that are done, and a sitting for the others. The directory must
+) -> tuple[dict[int, str], SweepCall]:
+    """The outcomes of the runs that are done, and a call for the others. The directory must
     be held.
     """
     directory.describe(
@@ -269,7 +269,9 @@ def begin(
     work_left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept_ids = directory.kept()
     kept = Counter(name for run_id, name in outcomes.items() if run_id in kept_ids)
-    return done, Sitting(directory, request, runs, report, Counter(done.values()), kept, work_left)
+    return done, SweepCall(
+        directory, request, runs, report, Counter(done.values()), kept, work_left
+    )
 
 
 def _check_make(request: Request, directory: SweepDirectory) -> None:
@@ -277,7 +279,7 @@ def _check_make(request: Request, directory: SweepDirectory) -> None:
     change the outcomes.
     """
     first_make = str(directory.description().get(BEGUN_BY, make()))[:200]
-    all_makes = dict.fromkeys([first_make, *makes(directory.sittings())])
+    all_makes = dict.fromkeys([first_make, *makes(directory.calls())])
     foreign_makes = [name for name in all_makes if name != make()]
     if not foreign_makes:
         return
@@ -314,30 +316,30 @@ def sweep_here(
     # Before anything is written: a request that cannot be met must not bind the directory.
     groups = request.options.plan(list(runs.values()))
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        done, sitting = begin(request, runs, directory, report)
+        done, call = begin(request, runs, directory, report)
         waiting = _waiting(groups, list(runs), done, directory)
         announce(waiting)
-        sitting.show()
+        call.show()
         check_planned(waiting)
-        sitting.started = time.monotonic()
+        call.started = time.monotonic()
         try:
-            ended = _work_off(sitting, waiting, deadline)
+            ended = _work_off(call, waiting, deadline)
         except Stopped as stop:
             ended = stop.reason
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "complete":
             directory.complete()
-    return sitting.outcome(ended, time.monotonic() - start)
+    return call.outcome(ended, time.monotonic() - start)
 
 
-def _work_off(sitting: Sitting, waiting: Sequence[PlannedEnsemble], deadline: float | None) -> str:
+def _work_off(call: SweepCall, waiting: Sequence[PlannedEnsemble], deadline: float | None) -> str:
     """Train, analyze and record one ensemble after the other, as far as there is time. Returns how
     it ended.
     """
     left = deque(waiting)
     while left:
-        part = fitting(left[0], sitting.seconds_per_work, deadline)
+        part = fitting(left[0], call.seconds_per_work, deadline)
         if part is None:
             return "out of time"
         whole = left.popleft()
@@ -345,29 +347,29 @@ def _work_off(sitting: Sitting, waiting: Sequence[PlannedEnsemble], deadline: fl
         if part is whole:
             count = together([whole, *left])
             beside = [left.popleft() for _ in range(count - 1)]
-        part, *_ = _finish_in_time(sitting, [part, *beside], deadline)
+        part, *_ = _finish_in_time(call, [part, *beside], deadline)
         if len(part.runs) < len(whole.runs):
             left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
     return "complete"
 
 
 def _finish_in_time(
-    sitting: Sitting, parts: list[PlannedEnsemble], deadline: float | None
+    call: SweepCall, parts: list[PlannedEnsemble], deadline: float | None
 ) -> list[PlannedEnsemble]:
     """Train, analyze and record a part of an ensemble, or, where its speed shows that it would not
     end in time, less of it.
 
-    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is
+    Returns what was done. Only a call's first ensemble is cut like this: after it the speed is
     known. Several are small, train side by side and are never cut: fewer networks would take as
     long.
     """
     for _ in range(MOST_CUTS):
         alone = len(parts) == 1 and can_be_cut(parts[0])
-        if deadline is None or sitting.seconds_per_work is not None or not alone:
+        if deadline is None or call.seconds_per_work is not None or not alone:
             break
         trial = Trial(parts[0], deadline)
         try:
-            _finish(sitting, parts, deadline, trial)
+            _finish(call, parts, deadline, trial)
             return parts
         except Stopped as stop:
             if trial.fewer is None or stop.reason != "too slow":
@@ -378,38 +380,38 @@ def _finish_in_time(
             len(trial.fewer.runs),
         )
         parts = [trial.fewer]
-        sitting.under_way = 0.0
-    _finish(sitting, parts, deadline, ignore)
+        call.under_way = 0.0
+    _finish(call, parts, deadline, ignore)
     return parts
 
 
 def _finish(
-    sitting: Sitting,
+    call: SweepCall,
     parts: Sequence[PlannedEnsemble],
     deadline: float | None,
     trial: Callable[[Progress], None],
 ) -> None:
     """Train, analyze and record these ensembles."""
-    request = sitting.request
-    places = list(sitting.runs)
+    request = call.request
+    places = list(call.runs)
     in_space: dict[RunSettings, int] = {}
     for part in parts:
         for run, position in zip(part.runs, part.indices, strict=True):
             in_space[run] = places[position]
     work = sum(map(cost, in_space))
-    work_at_start = sitting.work
+    work_at_start = call.work
     doing = ""
 
     def watch_training(progress: Progress) -> None:
         nonlocal doing
-        recorded_since = sitting.work - work_at_start
-        sitting.under_way = max(0.0, work * progress.share - recorded_since)
+        recorded_since = call.work - work_at_start
+        call.under_way = max(0.0, work * progress.share - recorded_since)
         doing = (
             f"training {progress.networks} networks, epoch {progress.epoch:,} of "
             f"{progress.epochs:,}, "
             f"validation accuracy {progress.validation_accuracy:.1%}"
         )
-        sitting.show(doing, progress)
+        call.show(doing, progress)
         if time_is_up(progress, deadline):
             raise Stopped("out of time")  # the loop then saves the ensemble and stops
         trial(progress)
@@ -417,19 +419,19 @@ def _finish(
     def watch_analysis(done: int, count: int) -> None:
         nonlocal doing
         doing = f"analyzing network {done} of {count}"
-        sitting.show(doing)
+        call.show(doing)
 
     for finished in finish(
         request.space.name,
         parts,
         in_space,
         request.options,
-        sitting.directory.checkpoints(request.options.checkpoint_seconds),
+        call.directory.checkpoints(request.options.checkpoint_seconds),
         watch_training,
         watch_analysis,
     ):
-        sitting.add(finished, device_name(parts[0].device))
-        sitting.show(doing)
+        call.add(finished, device_name(parts[0].device))
+        call.show(doing)
 
 
 def _waiting(
