@@ -10,11 +10,10 @@ import pytest
 from made_networks import mixture, parity_clock
 
 from algophase import Runs, analyze, distill, handmade_clock, handmade_pizza
-from algophase.analysis.presentation import profiles
+from algophase.analysis.presentation import profiles, program_panels
 from algophase.analysis.program.forms import form_curve, period_of
 from algophase.analysis.verdict.decide import form_of
 from algophase.networks import Network
-from algophase.reports.program_panels import program_panels
 
 COMPOSITE = (60, 64, 100)
 

@@ -12,11 +12,11 @@ from test_networks import settled
 from algophase.core.errors import InputError
 from algophase.explore import changes
 from algophase.explore.explorer import Explorer
-from algophase.explore.map_figure import COLOR_STEPS
 from algophase.explore.networks import Networks
 from algophase.explore.panels import leading
 from algophase.explore.shown import open_sweep
 from algophase.explore.view import View, decode
+from algophase.pictures.to_plotly import COLOR_STEPS
 from algophase.runs.selection import Condition
 from algophase.storage.runs_table import encode_table, provenance, read_runs, read_shard
 

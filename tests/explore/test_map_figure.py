@@ -24,7 +24,7 @@ def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
 @pytest.mark.parametrize("color", ["verdict", "activation", "circularity", "equals_sign"])
 def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
     figure = draw_map(Shown(RUNS, View(y="width", color=color)))
-    points = [trace for trace in figure.data if trace.type == "scattergl"]
+    points = [trace for trace in figure.data if trace.customdata is not None]
     drawn = sorted(run_id for trace in points for run_id in trace.customdata)
     assert drawn == [f"{place:012x}" for place in range(4)]
     assert len({trace.marker.symbol for trace in points}) == len(

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from algophase.core.palette import FORMS, GRAY
-from algophase.pictures.program import Profile, ProgramPicture, draw_program
+from algophase.pictures.marks import Bars, Line, Points
+from algophase.pictures.program import Profile, ProgramPicture, program_figure, shares_panel
+from algophase.pictures.to_data import hover_text, marks_of
 
 
 def picture(instances: int, remainder: float = 0.1) -> ProgramPicture:
@@ -30,13 +32,22 @@ def test_the_bars_name_and_color_every_part() -> None:
 
 @pytest.mark.parametrize("instances", [0, 1, 5])
 def test_one_panel_per_profile_over_one_of_shares(instances: int) -> None:
-    figure = draw_program(picture(instances), "a network")
-    *profiles, shares = figure.axes
-    assert len(profiles) == instances
-    for axes, profile in zip(profiles, picture(instances).profiles, strict=True):
-        points, line = axes.lines
-        np.testing.assert_array_equal(points.get_ydata(), profile.values)
-        np.testing.assert_array_equal(line.get_ydata(), profile.fitted)
-        assert points.get_color() == FORMS[profile.kind][0]
-    assert len(shares.patches) == instances + 1 + 5
-    assert figure.get_suptitle() == "a network, its program"
+    figure = program_figure(picture(instances), "a network")
+    *panels, shares = figure.panels
+    assert len(panels) == instances
+    for panel, profile in zip(panels, picture(instances).profiles, strict=True):
+        (points,), (line,) = marks_of(panel, Points), marks_of(panel, Line)
+        np.testing.assert_array_equal(points.y, profile.values)
+        np.testing.assert_array_equal(line.y, profile.fitted)
+        assert points.color == FORMS[profile.kind][0]
+    assert len(shares.marks) == instances + 1 + 5
+    assert figure.title == "a network, its program"
+
+
+def test_bars_begin_where_the_last_part_ends() -> None:
+    bars = marks_of(shares_panel(picture(2)), Bars)
+    starts = [(bar.positions[0], round(bar.start, 3)) for bar in bars]
+    assert starts[:4] == [(0, 0.0), (0, 0.2), (0, 0.4), (1, 0.0)]
+    assert hover_text(bars[0], 0) == "0: Pizza: 20.00%"
+    overlap = shares_panel(picture(2, remainder=-0.1), "numbers").caption
+    assert overlap.endswith("; numbers; instances overlap: their shares add up to 110.0%")

@@ -3,6 +3,8 @@ from report_pages import parsed
 
 from algophase.analysis.specimen import Specimen
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.pictures.marks import Line
+from algophase.pictures.to_data import marks_of
 from algophase.reports.anatomy_section import add_anatomy, readout_panel
 from algophase.reports.page import Page
 
@@ -26,6 +28,6 @@ def test_the_inside_of_a_linear_pizza_is_opened() -> None:
         )
         == 2
     )
-    drawn, fitted = readout_panel(anatomy.pizzas[0]).figure.data
+    drawn, fitted = marks_of(readout_panel(anatomy.pizzas[0]), Line)
     assert drawn.y == pytest.approx(fitted.y, abs=0.02)
     assert Specimen(handmade_clock(7, (1,))).analysis.anatomy is None

@@ -1,9 +1,6 @@
-import json
-
 import numpy
 import pytest
 import torch
-from report_pages import numbers
 
 from algophase.analysis.circles.find import isolate_circles
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
@@ -11,6 +8,8 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.pictures.marks import HeatMap, Line, Points
+from algophase.pictures.to_data import hover_text, marks_of
 from algophase.reports.interactive import (
     MOST_LABELS,
     attention_panels,
@@ -23,22 +22,14 @@ from algophase.reports.interactive import (
 )
 
 
-def drawn(figure: object) -> dict[str, list[dict[str, object]]]:
-    return json.loads(figure.to_json())  # type: ignore[attr-defined]
-
-
 def test_a_circle_says_its_tokens_on_hover() -> None:
     network = handmade_pizza(13, (2,))
     specimen = Specimen(network)
-    trace = circle_panel(specimen, specimen.evidence[0]).figure.data[0]
-    assert sorted(map(int, trace.customdata)) == list(range(13))
-    assert list(trace.customdata)[:3] == [
-        "0",
-        "7",
-        "1",
-    ]  # neighbors on the circle of frequency 2 are 7 apart
-    assert "token %{customdata}" in trace.hovertemplate
-    radii = numpy.hypot(trace.x, trace.y)
+    points = marks_of(circle_panel(specimen, specimen.evidence[0]), Points)[0]
+    assert sorted(map(int, points.texts)) == list(range(13))
+    assert points.texts[:3] == ["0", "7", "1"]  # neighbors on the circle of frequency 2: 7 apart
+    assert hover_text(points, 1).startswith("token 7\n(")
+    radii = numpy.hypot(points.x, points.y)
     assert radii.std() < 1e-3 * radii.mean()
 
 
@@ -46,7 +37,7 @@ def test_tokens_that_share_a_place_are_named_together() -> None:
     network = handmade_pizza(12, (1, 5), accompanied=True)
     specimen = Specimen(network)
     (item,) = [item for item in specimen.evidence if item.circle.frequency == 2]
-    assert circle_panel(specimen, item).figure.data[0].customdata[0] == "0, beside 6"
+    assert marks_of(circle_panel(specimen, item), Points)[0].texts[0] == "0, beside 6"
 
 
 @pytest.mark.parametrize("p", [13, 12])
@@ -58,8 +49,8 @@ def test_a_logit_map_shows_each_pair_where_its_hover_says(p: int) -> None:
         (correct_logits_panel(specimen), grid_logits(specimen.network)),
         (isolated_panel(specimen, item), isolate_circles(specimen.network, [item.circle]).logits),
     ):
-        trace = drawn(panel.figure)["data"][0]
-        z, cells = numbers(trace["z"]), numbers(trace["customdata"])
+        (heat_map,) = marks_of(panel, HeatMap)
+        z, cells = heat_map.values, heat_map.details
         assert z.shape == ((p, p) if p % 2 else (p, p // 2))
         own = correct_logits(logits).numpy()
         a, b = numpy.indices((p, p))
@@ -74,7 +65,7 @@ def test_rows_and_columns_go_in_steps_of_the_spacing() -> None:
     network = handmade_clock(13, (4,))
     specimen = Specimen(network)
     panel = isolated_panel(specimen, specimen.evidence[0])
-    cells = numbers(drawn(panel.figure)["data"][0]["customdata"])
+    cells = marks_of(panel, HeatMap)[0].details
     assert cells[0, :3, 1].tolist() == [0, 10, 7]  # 10 * 4 = 1 (mod 13)
     assert "steps of 10" in panel.caption
 
@@ -91,7 +82,7 @@ def test_attention_shows_what_the_answer_takes() -> None:
     network = untrained(TaskSettings(modulus=7), layers=2)
     panels = attention_panels(Specimen(network))
     assert len(panels) == 2 * 4
-    z = numbers(drawn(panels[0].figure)["data"][0]["z"])
+    z = marks_of(panels[0], HeatMap)[0].values
     _, cache = network.run_with_cache()
     expected = cache["blocks.0.attn.hook_pattern"][:, 0, -1, 0].view(7, 7)
     assert numpy.allclose(z, expected.detach().numpy(), atol=1e-6)
@@ -105,10 +96,8 @@ def test_two_operand_tables_are_two_markers() -> None:
     network = untrained(TaskSettings(modulus=7, separate_vocabularies=True))
     specimen = Specimen(network)
     for item in specimen.evidence:
-        assert {trace.marker.symbol for trace in circle_panel(specimen, item).figure.data} == {
-            "circle",
-            "square",
-        }
+        points = marks_of(circle_panel(specimen, item), Points)
+        assert [mark.marker for mark in points] == ["o", "s"]
 
 
 def test_training_curves_leave_out_what_is_not_there() -> None:
@@ -120,8 +109,9 @@ def test_training_curves_leave_out_what_is_not_there() -> None:
         "parameter_norm": [3.0, None],
     }
     losses, norm = history_panels(history)
-    assert [trace.name for trace in losses.figure.data] == ["training"]
-    assert losses.figure.layout.yaxis.type == "log"
+    assert len(marks_of(losses, Line)) == 1
+    assert hover_text(losses.marks[0], 1) == "training, epoch 10: 0.1"
+    assert losses.y.scale == "log"
     assert "training 0.1" in losses.alt
     assert "undefined" in norm.alt
 

@@ -2,6 +2,8 @@ import pandas
 import pytest
 from report_pages import made_runs, parsed
 
+from algophase.pictures.marks import Band
+from algophase.pictures.to_data import hover_text, marks_of
 from algophase.reports.moments_section import (
     add_moments,
     followed_metrics,
@@ -34,8 +36,13 @@ def test_medians_and_shares_are_those_of_each_epoch() -> None:
     moments = followed()
     moments = moments.assign(_value=moments["epoch"] * 1.0)
     assert quartiles(moments, "_value")["count"].tolist() == [40, 40, 40]
-    assert quartiles_by_epoch(moments, "epoch").data[1].y.tolist() == [100, 200, 400]
-    assert sum(trace.y[0] for trace in verdicts_by_epoch(moments).data) == pytest.approx(1)
+    band, median = quartiles_by_epoch(moments, "epoch").marks
+    assert median.y.tolist() == [100, 200, 400]  # type: ignore[union-attr]
+    assert hover_text(median, 1).splitlines()[1] == "median 200.0000"
+    assert isinstance(band, Band)
+    areas = marks_of(verdicts_by_epoch(moments), Band)
+    assert [area.low[0] for area in areas] == [0, *(area.high[0] for area in areas[:-1])]
+    assert areas[-1].high == pytest.approx([1, 1, 1])
 
 
 def test_moments_without_epochs_are_not_drawn() -> None:

@@ -10,15 +10,16 @@ from report_pages import ATTACK, Parsed, made_runs, parsed
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock
+from algophase.pictures.marks import Axis, Panel
+from algophase.pictures.to_plotly import draw
 from algophase.reports.network_section import add_network
 from algophase.reports.page import Page, figure_json
-from algophase.reports.plotly_style import Panel, new_figure
 from algophase.runs.runs import Runs
 
 
 def test_a_page_needs_nothing_from_elsewhere() -> None:
     page = Page("a <title> & more", "a lead")
-    page.pictures([Panel(new_figure(x="x", y="y"), "caption", 'alt "text"')])
+    page.pictures([Panel(marks=[], caption="caption", alt='alt "text"')])
     found = parsed(page)
     assert found.texts["title"] == ["a <title> & more"]
     for tag, attributes in found.tags:
@@ -50,7 +51,8 @@ def test_only_the_pages_own_scripts_may_run() -> None:
 
 
 def test_pictures_cannot_close_their_script() -> None:
-    figure = new_figure(x="</script><b>", y="<!--")
+    figure = draw(Panel(marks=[], x=Axis(name="x")))
+    figure.update_layout(xaxis={"title": {"text": "</script><b>"}}, yaxis={"title": "<!--"})
     encoded = figure_json(figure)
     assert "<" not in encoded
     assert json.loads(encoded)["layout"]["xaxis"]["title"]["text"] == "</script><b>"

@@ -4,46 +4,32 @@ import pytest
 from report_pages import ATTACK, made_runs
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
+from algophase.pictures.marks import Band, Bars, Line, Panel, Points, Rule, Whiskers
+from algophase.pictures.to_data import hover_text, marks_of
+from algophase.pictures.to_plotly import draw
 from algophase.reports.phase_diagrams import (
-    MOST_DRAWN_AS_SHAPES,
-    Mark,
     histogram,
     metric_plane,
-    rate_by_metric,
     rate_by_width,
     shares_by_tenth,
-    shares_figure,
+    shares_panel,
     transition,
 )
-from algophase.reports.plotly_style import look
 from algophase.runs.runs import Runs, metric_boundary
 from algophase.runs.statistics import Share
 
 
-def test_phase_diagrams_hold_every_accurate_run_once() -> None:
+def points(panel: Panel) -> int:
+    return sum(len(mark.x) for mark in marks_of(panel, Points))
+
+
+def test_metrics_are_drawn_against_each_other() -> None:
     population = Runs.of(made_runs(300), "made")
-    figure = rate_by_metric(
-        population, SYMMETRICITY, population.core.boundary(SYMMETRICITY, resamples=20)
-    )
-    assert sum(len(trace.x) for trace in figure.data) == 300
-    assert {trace.type for trace in figure.data} == {"scatter"}
-    assert {trace.marker.color for trace in figure.data} == {
-        look(name)[0] for name in ("Clock", "Pizza", "non-circular")
-    }
-    assert len(figure.layout.shapes) == 3  # the paper's line, the transition, its interval
-    assert (
-        sum(len(trace.x) for trace in metric_plane(population, SYMMETRICITY, IRRELEVANCE).data)
-        == 300
-    )
-    mark = Mark(1, ATTACK, "Clock", 0.7, {SYMMETRICITY: 0.5})
-    marked = rate_by_metric(population, SYMMETRICITY, marks=[mark]).data[-1]
-    assert (marked.x, marked.y, marked.text) == ((0.7,), (0.5,), ("1",))
-    assert "<script" not in marked.hovertemplate
-
-
-def test_many_runs_are_drawn_by_the_graphics_card() -> None:
-    population = Runs.of(made_runs(MOST_DRAWN_AS_SHAPES + 1), "made")
-    assert {trace.type for trace in rate_by_metric(population, IRRELEVANCE).data} == {"scattergl"}
+    plane = metric_plane(population, SYMMETRICITY, IRRELEVANCE, "caption", "alt")
+    assert points(plane) == 300
+    assert (plane.x.name, plane.y.name) == ("gradient symmetricity", "distance irrelevance")
+    assert [(rule.x, rule.y) for rule in marks_of(plane, Rule)] == [(0.98, None), (None, 0.6)]
+    assert (plane.caption, plane.alt) == ("caption", "alt")
 
 
 def test_continuous_widths_give_a_plane_with_transition_lines() -> None:
@@ -52,10 +38,11 @@ def test_continuous_widths_give_a_plane_with_transition_lines() -> None:
     assert population.continuous_width
     assert population.groups() == [population]
     boundary = metric_boundary(population.core.frame, SYMMETRICITY, by_width=True, resamples=20)
-    figure = rate_by_width(population, {SYMMETRICITY: boundary})
-    assert sum(len(trace.x) for trace in figure.data[:-1]) == len(population.core)
-    assert figure.data[-1].name == "gradient symmetricity &gt; 0.98"
-    assert abs(numpy.mean(figure.data[-1].x) - 0.5) < 0.1
+    panel = rate_by_width(population, {SYMMETRICITY: boundary})
+    assert points(panel) == len(population.core)
+    (line,) = marks_of(panel, Line)
+    assert line.name == "gradient symmetricity > 0.98"
+    assert abs(numpy.mean(line.x) - 0.5) < 0.1
 
 
 @pytest.mark.parametrize("width", [numpy.nan, 0.0])
@@ -79,25 +66,33 @@ def test_a_run_without_a_width_does_not_cost_the_transitions(width: float) -> No
 def test_transitions_and_shares_carry_their_intervals() -> None:
     population = Runs.of(made_runs(300), "made")
     boundary = population.core.boundary(SYMMETRICITY, resamples=50)
-    figure = transition([("made", population.core.frame, boundary)], SYMMETRICITY)
-    shares = figure.data[-1]
+    panel = transition([("made", population.core.frame, boundary)], SYMMETRICITY)
+    assert [type(mark) for mark in panel.marks] == [Band, Line, Whiskers]
+    (shares,) = marks_of(panel, Whiskers)
     assert len(shares.x) == 10
     assert (shares.y[0], shares.y[-1]) == (1.0, 0.0)
-    assert all(
-        high > 0 or low > 0
-        for high, low in zip(shares.error_y.array, shares.error_y.arrayminus, strict=True)
-    )
-    bars = shares_figure({"Clock": Share(1, 4), ATTACK: Share(3, 4), "none": Share(0, 0)})
-    assert [trace.x[0] for trace in bars.data] == [0.25, 0.75]
-    assert "<script" not in bars.to_json()
+    assert all(low < high for low, high in zip(shares.low, shares.high, strict=True))
+    rows = shares_panel({"Clock": Share(1, 4), ATTACK: Share(3, 4), "none": Share(0, 0)})
+    assert [mark.x[0] for mark in marks_of(rows, Whiskers)] == [0.25, 0.75]
+    assert rows.y.tick_names == ["Clock", ATTACK, "none"]
+    assert "<script" not in draw(rows).to_json()
 
 
 def test_histograms_count_every_value_also_where_all_are_equal() -> None:
     for values in (numpy.linspace(0, 1, 50), numpy.ones(50), numpy.empty(0)):
-        figure = histogram(values, ["Clock"] * len(values), "metric", 0.5)
-        assert sum(sum(trace.y) for trace in figure.data) == len(values)
-        assert figure.layout.shapes[0].x0 == 0.5
-    assert not histogram(numpy.ones(3), ["Clock"] * 3, "metric", float("nan")).layout.shapes
+        panel = histogram(values, ["Clock"] * len(values), "metric", 0.5)
+        assert sum(sum(bars.lengths) for bars in marks_of(panel, Bars)) == len(values)
+        assert [rule.x for rule in marks_of(panel, Rule)] == [0.5]
+    unmarked = histogram(numpy.ones(3), ["Clock"] * 3, "metric", float("nan"))
+    assert not marks_of(unmarked, Rule)
+
+
+def test_verdicts_of_a_histogram_are_stacked() -> None:
+    panel = histogram(numpy.array([0.0, 0.0, 1.0]), ["Clock", "Pizza", "Clock"], "metric")
+    clocks, pizzas = marks_of(panel, Bars)
+    assert (clocks.name, clocks.lengths[0], pizzas.lengths[0]) == ("Clock", 1, 1)
+    assert pizzas.start[0] == 1
+    assert hover_text(pizzas, 0).startswith("Pizza: 1 runs at about 0.0")
 
 
 def test_shares_by_tenth_leave_out_tenths_and_columns_without_runs() -> None:

@@ -10,7 +10,14 @@ from algophase.analysis.program.forms import form_curve
 from algophase.core.palette import kind_of
 from algophase.core.wording import form_name
 from algophase.pages.network_text import MetricRow, NetworkText, frequencies_text
-from algophase.pictures.program import MOST_PROFILES, Profile, ProgramPicture
+from algophase.pictures.marks import Panel
+from algophase.pictures.program import (
+    MOST_PROFILES,
+    Profile,
+    ProgramPicture,
+    profile_panel,
+    shares_panel,
+)
 
 if TYPE_CHECKING:
     from algophase.analysis.result import Analysis
@@ -105,3 +112,13 @@ def program_picture(analysis: "Analysis") -> ProgramPicture:
         offsets=program.offset_share,
         rest=program.rest,
     )
+
+
+def program_panels(analysis: "Analysis") -> list[Panel]:
+    """What the logits are made of, then the profile of each instance. A table's row is enough."""
+    picture = program_picture(analysis)
+    shares = f"additivity {analysis.additivity:.2%}, program {analysis.program.explained:.2%}"
+    return [
+        shares_panel(picture, shares),
+        *(profile_panel(profile) for profile in picture.profiles),
+    ]

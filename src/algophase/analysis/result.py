@@ -25,7 +25,8 @@ from algophase.core.settings import shown
 from algophase.core.wording import floored
 from algophase.pages.card import card
 from algophase.pages.summary import summary
-from algophase.pictures.program import draw_program
+from algophase.pictures.program import program_figure
+from algophase.pictures.to_matplotlib import draw
 from algophase.record.codec import UNRECORDED
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Analysis:
         """Draw the program as a Matplotlib figure: the instances' profiles and shares of the
         logits.
         """
-        return draw_program(program_picture(self), f"{self.id}: {self.label}")
+        return draw(program_figure(program_picture(self), f"{self.id}: {self.label}"))
 
     def to_dict(self) -> dict[str, Any]:
         """The record that `algophase analyze --json` prints: numbers, text and lists, None for what

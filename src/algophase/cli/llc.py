@@ -95,8 +95,9 @@ def llc(
                 f"R-hat {coefficient.r_hat:.2f}, distance {coefficient.distance:.2f}"
             )
     if figure is not None:
-        from algophase.pictures.traces import draw_traces
+        from algophase.pictures.to_matplotlib import draw
+        from algophase.pictures.traces import trace_figure
         from algophase.reports.save_figure import save_figure
 
-        drawn = draw_traces([coefficient.picture() for coefficient in coefficients])
+        drawn = draw(trace_figure([coefficient.picture() for coefficient in coefficients]))
         echo(f"figure: {save_figure(drawn, figure)}", err=True)

@@ -29,6 +29,13 @@ FORMS = {
     "short cycle": ("#882255", "v"),
 }
 
+UNKNOWN = (COLORS[4], "p")  # of a verdict that a table has and we do not
+
+
+def look(verdict: str) -> tuple[str, str]:
+    """Color and marker of a verdict."""
+    return VERDICTS.get(verdict, UNKNOWN)
+
 
 def kind_of(form: str) -> str:
     """The key of `FORMS` for an instance's form: that of its algorithm.

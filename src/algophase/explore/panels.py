@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dash import dcc, html
 
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
+from algophase.analysis.presentation import program_panels
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
@@ -16,8 +17,10 @@ from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.shown import KEPT, VERDICT, Shown, filterable, medians, verdict_shares
 from algophase.explore.view import REST, RUN_ID, View
 from algophase.pages.network_text import program_lines
+from algophase.pictures.marks import Panel
+from algophase.pictures.to_plotly import draw
 from algophase.reports.figures import drawn_circles
-from algophase.reports.interactive import circle_name, circle_panel, logit_figure, main_order
+from algophase.reports.interactive import circle_name, circle_panel, logit_panel, main_order
 from algophase.reports.network_section import (
     INSTANCE_TABLE,
     MEANING,
@@ -25,8 +28,6 @@ from algophase.reports.network_section import (
     instance_table,
     told_of,
 )
-from algophase.reports.plotly_style import Panel
-from algophase.reports.program_panels import program_panels
 from algophase.runs.columns import python_values
 from algophase.runs.overview import SETTING_NAMES
 from algophase.runs.rows import analysis_of_row
@@ -253,7 +254,8 @@ def circle_pictures(specimen: Specimen) -> list[Any]:
 
 
 def picture(panel: Panel) -> Any:
-    figure, style = dressed(panel.figure), {"height": panel.figure.layout.height}
+    figure = dressed(draw(panel))
+    style = {"height": panel.height}
     graph = dcc.Graph(figure=figure, config=QUIET, responsive=True, style=style)
     image = html.Div(graph, role="img", **aria(label=panel.alt))
     return html.Figure([image, html.Figcaption(panel.caption)])
@@ -286,7 +288,7 @@ def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
         kept += " (now chosen one by one)"
     right = "The logit of the right answer for every pair"
     return Logits(
-        figure=dressed(logit_figure(answer, order)),
+        figure=dressed(draw(logit_panel(answer, order))),
         accuracy=f"Accuracy {floored(answer.accuracy)}{without}.",
         order=f"{right}; rows and columns in {order_name}.",
         kept=kept,

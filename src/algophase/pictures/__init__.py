@@ -1,1 +1,1 @@
-"""Matplotlib pictures from plain numbers. Matplotlib is imported only when something is drawn."""
+"""Pictures as marks. Matplotlib and Plotly are imported only when something is drawn."""

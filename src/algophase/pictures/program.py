@@ -4,26 +4,31 @@ are made of.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from algophase.core.palette import COLORS, FORMS, GRAY
-from algophase.pictures.style import house_style, new_figure, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from algophase.pictures.marks import (
+    Axis,
+    Bars,
+    Figure,
+    Hover,
+    Legend,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    in_rows,
+)
 
 Array = NDArray[np.float64]
 MOST_PROFILES = 8  # as many as a picture has room for
 COLUMNS = 4  # profiles side by side
 TICKS = (-180, -90, 0, 90, 180)
+BLACK = COLORS[6]
 KEY_FREQUENCIES, OTHER_FREQUENCIES = "#5E4C8A", "#B3A6D9"
-# White letters are easier to read on these than black ones.
-DARK = (COLORS[0], COLORS[6], FORMS["short cycle"][0], KEY_FREQUENCIES)
-LEAST_NAMED = 0.12  # a smaller part of a bar has no room for its name
 
 
 @dataclass(frozen=True)
@@ -92,67 +97,81 @@ class ProgramPicture:
         return {"instances": instances, "program": classes}
 
 
-def draw_program(picture: ProgramPicture, title: str) -> "Figure":
+def program_figure(picture: ProgramPicture, title: str) -> Figure:
     """Profiles of up to `MOST_PROFILES` instances over the bars of shares."""
-    from matplotlib.patches import Patch
-
-    profiles, bars = picture.profiles, picture.bars()
+    profiles = [profile_panel(profile) for profile in picture.profiles]
     columns = min(COLUMNS, max(1, len(profiles)))
-    rows = -(-len(profiles) // columns)
-    with house_style():
-        figure = new_figure(max(6.4, 2.3 * columns), 2.1 * rows + 2.4)
-        grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[2.0] * rows, 1.5])
-        for number, profile in enumerate(profiles):
-            row, column = divmod(number, columns)
-            axes = figure.add_subplot(grid[row, column])
-            _draw_profile(axes, profile)
-            if column == 0:
-                axes.set_ylabel("g(a − b)")
-            if row == rows - 1:
-                axes.set_xlabel("k(a − b), degrees")
-        axes = figure.add_subplot(grid[rows, :])
-        _draw_bars(axes, bars)
-        handles = [Patch(color=part.color, label=part.name) for part in bars["program"]]
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=len(handles), frameon=False
-        )
-        set_title(figure, f"{title}, its program")
-    return figure
+    rows = in_rows(profiles, columns)
+    return Figure(
+        rows=[*rows, [shares_panel(picture)]],
+        width=max(6.4, 2.3 * columns),
+        height=2.1 * len(rows) + 2.4,
+        heights=[*[2.0] * len(rows), 1.5],
+        title=f"{title}, its program",
+        legend=Legend(where="below"),
+        names_outside=True,
+    )
 
 
-def _draw_profile(axes: "Axes", profile: Profile) -> None:
+def profile_panel(profile: Profile) -> Panel:
     """g(d) as points, its form as a line."""
     color, marker = FORMS[profile.kind]
-    axes.plot(profile.angles, profile.values, marker, color=color, markersize=3)
+    hover = Hover("{x:.0f}°: {y:.4g}")
+    marks: list[Mark] = [
+        Points(x=profile.angles, y=profile.values, color=color, marker=marker, size=3, hover=hover)
+    ]
     if profile.fitted is not None:
-        axes.plot(profile.angles, profile.fitted, color="black", linewidth=1)
-    axes.set(xticks=TICKS, title=f"{profile.name}\n{profile.form}")
-    lowest, highest = float(profile.values.min()), float(profile.values.max())
-    axes.set_ylim(min(0.0, 1.1 * lowest), 1.15 * max(highest, 1e-9))
+        marks.append(Line(x=profile.angles, y=profile.fitted, color=BLACK, width=1))
+    low = min(0.0, float(profile.values.min()))
+    high = max(float(profile.values.max()), 1e-9)
+    # Below zero there is room, so that the 0 of this axis does not touch the -180 of the other.
+    limits = 1.1 * low - 0.08 * (high - low), 1.15 * high
+    fit = "" if profile.fitted is None else ", and its form, the line"
+    share = f"{profile.share:.1%} of the logits"
+    return Panel(
+        marks=marks,
+        x=Axis(name="k(a − b), degrees", ticks=TICKS),
+        y=Axis(name="g(a − b)", limits=limits),
+        title=f"{profile.name}\n{profile.form}",
+        caption=f"{profile.name}: {profile.form}, {share}; g(a − b), the points{fit}",
+        alt=f"The profile of the instance {profile.name}, which has the form: {profile.form}.",
+        height=290,
+    )
 
 
-def _draw_bars(axes: "Axes", bars: dict[str, list[Part]]) -> None:
-    """One bar under the other, each with its name at the left."""
-    ends = []
-    for number, (name, parts) in enumerate(bars.items()):
-        left = 0.0
+def shares_panel(picture: ProgramPicture, numbers: str = "") -> Panel:
+    """One bar under the other. numbers: what the caption says of the whole."""
+    bars = picture.bars()
+    marks = list[Mark]()
+    ends = [1.0]
+    spoken = []
+    for number, (bar, parts) in enumerate(bars.items()):
+        start = 0.0
         for part in parts:
-            axes.barh(
-                -number, part.share, left=left, color=part.color, edgecolor="white", linewidth=0.6
+            piece = Bars(
+                positions=[number],
+                lengths=[part.share],
+                start=start,
+                horizontal=True,
+                color=part.color,
+                edge="#FFFFFF",
+                name=part.name if bar == "program" else "",
+                labels=[part.short_name],
+                hover=Hover("{name}: {share:.2%}", name=part.name, share=part.share),
             )
-            if part.share > LEAST_NAMED:
-                axes.text(
-                    left + part.share / 2,
-                    -number,
-                    part.short_name,
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if part.color in DARK else "black",
-                )
-            left += part.share
-        ends.append(left)
-        axes.text(
-            -0.01, -number, name, ha="right", va="center", transform=axes.get_yaxis_transform()
-        )
-    axes.set(yticks=[], xlabel="share of the logits", xlim=(0, 1.005 * max(1.0, *ends)))
+            marks.append(piece)
+            start += part.share
+        ends.append(start)
+        shares = ", ".join(f"{part.name} {part.share:.1%}" for part in parts)
+        spoken.append(f"{bar}: {shares}")
+    if round(100 * picture.remainder, 1) < 0:
+        total = 1 - picture.remainder
+        numbers += f"; instances overlap: their shares add up to {total:.1%}"
+    return Panel(
+        marks=marks,
+        x=Axis(name="share of the logits", limits=(0, 1.03 * max(ends)), format=".0%"),
+        y=Axis(ticks=range(len(bars)), tick_names=list(bars), reverse=True),
+        caption=f"what the logits are made of, by instance and by class; {numbers}",
+        alt=f"Shares of the logits. {'; '.join(spoken)}.",
+        height=270,
+    )

@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.core.palette import COLORS, GRAY
-from algophase.pictures.style import house_style, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from algophase.core.palette import COLORS
+from algophase.pictures.marks import Axis, Figure, Line, Mark, Panel, Rule, Span
 
 WIDTH, HEIGHT = 3.6, 2.8  # inches of one panel
 POINTS = 200  # drawn per chain
@@ -33,22 +29,29 @@ class TracePicture:
     interval: tuple[float, float]
 
 
-def draw_traces(pictures: Sequence[TracePicture]) -> "Figure":
+def trace_figure(pictures: Sequence[TracePicture]) -> Figure:
     """One panel per network: every chain in means over a few steps, with the burn-in in gray."""
-    with house_style():
-        figure = new_figure(WIDTH * max(1, len(pictures)), HEIGHT)
-        panels = figure.subplots(1, len(pictures), squeeze=False, sharey=True)[0]
-        for axes, picture in zip(panels, pictures, strict=True):
-            steps, means = _means(picture.rise)
-            for chain, color in zip(means, cycle(COLORS), strict=False):
-                axes.plot(steps, chain, linewidth=0.9, color=color)
-            axes.axvspan(0, picture.burn_in, color=GRAY, alpha=0.15, linewidth=0)
-            axes.axhline(picture.value, color="0.3", linewidth=0.8, linestyle=":")
-            low, high = picture.interval
-            title = f"{picture.id}: {picture.value:.1f} [{low:.1f}, {high:.1f}]"
-            axes.set(xlabel="step", title=title)
-        figure.axes[0].set_ylabel("n β (loss − loss at the start)")
-    return figure
+    panels = [_panel(picture) for picture in pictures]
+    width = WIDTH * max(1, len(panels))
+    rows = [panels]
+    return Figure(rows=rows, width=width, height=HEIGHT, share_y=True, names_outside=True)
+
+
+def _panel(picture: TracePicture) -> Panel:
+    steps, means = _means(picture.rise)
+    marks: list[Mark] = [
+        Line(x=steps, y=chain, color=color, width=0.9)
+        for chain, color in zip(means, cycle(COLORS), strict=False)
+    ]
+    marks.append(Span(x=(0, picture.burn_in), opacity=0.15, layer=-1))
+    marks.append(Rule(y=picture.value))
+    low, high = picture.interval
+    return Panel(
+        marks=marks,
+        x=Axis(name="step"),
+        y=Axis(name="n β (loss − loss at the start)"),
+        title=f"{picture.id}: {picture.value:.1f} [{low:.1f}, {high:.1f}]",
+    )
 
 
 def _means(rise: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -5,11 +5,11 @@ circles, and what they compute.
 import math
 
 from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy
+from algophase.core.palette import COLORS
 from algophase.core.wording import floored
 from algophase.pages.table import Table
-from algophase.reports.interactive import line_trace, short_numbers
+from algophase.pictures.marks import Axis, Hover, Line, Panel
 from algophase.reports.page import Page, paragraph
-from algophase.reports.plotly_style import Panel, new_figure
 
 MOST_DRAWN = 4
 EVERY = 6  # of a readout's angles, one is drawn
@@ -78,23 +78,31 @@ def readout_panel(pizza: PizzaAnatomy) -> Panel:
     angles = readout.angles[::EVERY]
     turns = (angles / math.pi).tolist()
     fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
-    figure = new_figure(x="angle t", y="readout", height=270)
-    for index, (name, values) in enumerate(
-        (("network", readout.values[::EVERY]), ("A cos(2t + φ)", fitted))
-    ):
-        figure.add_trace(
-            line_trace(
-                turns, short_numbers(values), name, index, f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}"
-            )
-        )
-    figure.update_xaxes(tickvals=[0, 0.5, 1, 1.5, 2], ticktext=["0", "π/2", "π", "3π/2", "2π"])
+    said = "{name}, t = {x:.2f}π: {y:.3g}"
+    network, cosine = "network", "A cos(2t + φ)"
+    measured = Line(
+        x=turns, y=readout.values[::EVERY].numpy(), name=network, hover=Hover(said, name=network)
+    )
+    fit = Line(
+        x=turns,
+        y=fitted.numpy(),
+        color=COLORS[5],
+        dash="--",
+        name=cosine,
+        hover=Hover(said, name=cosine),
+    )
+    half_turns = Axis(
+        name="angle t", ticks=[0, 0.5, 1, 1.5, 2], tick_names=["0", "π/2", "π", "3π/2", "2π"]
+    )
     explained = _percent(readout.variance_explained)
     return Panel(
-        figure,
-        f"k = {pizza.frequency}, first axis: {explained} of it is A cos(2t + φ)",
-        f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of "
-        "twice the angle; it explains "
-        f"{explained} of the variance.",
+        marks=[measured, fit],
+        x=half_turns,
+        y=Axis(name="readout"),
+        caption=f"k = {pizza.frequency}, first axis: {explained} of it is A cos(2t + φ)",
+        alt=f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of "
+        f"twice the angle; it explains {explained} of the variance.",
+        height=270,
     )
 
 

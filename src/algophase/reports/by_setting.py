@@ -3,18 +3,20 @@ was made to show.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
 from algophase.analysis.verdict.decide import in_order
-from algophase.reports.plotly_style import Panel, graph_objects, inert_text, look, new_figure
+from algophase.core.palette import look
+from algophase.pictures.by_rate import RATE
+from algophase.pictures.marks import Axis, Bars, Hover, Labels, Mark, Panel
 from algophase.runs.laws import SETTINGS
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import NO_RATE, TENTHS, Share
 
 if TYPE_CHECKING:
     import pandas
-    from plotly.graph_objects import Figure
 
 MOST_VALUES = 20  # more are drawn from an interval, not from a grid
 
@@ -29,10 +31,10 @@ def panels_by_setting(population: Runs) -> list[Panel]:
         if 1 < len(values) <= MOST_VALUES:
             verdicts = f"{population.verdict_name}s by {label(name)}"
             listed = ", ".join(f"{value:g}" for value in values)
-            panel = Panel(
+            panel = replace(
                 shares_by_setting(population, name),
-                f"{verdicts}; above each bar: its number of runs",
-                f"Shares of the verdicts for each {label(name)}: {listed}.",
+                caption=f"{verdicts}; above each bar: its number of runs",
+                alt=f"Shares of the verdicts for each {label(name)}: {listed}.",
             )
             panels.append(panel)
     return panels
@@ -40,30 +42,31 @@ def panels_by_setting(population: Runs) -> list[Panel]:
 
 def panel_by_rate(population: Runs, height: int = 320) -> Panel:
     """Verdicts along the attention rate: what a population over rates is made to show."""
-    figure = shares_by_rate(population)
-    figure.update_layout(height=height)
-    caption = (
-        f"{population.verdict_name}s by attention rate, in tenths; above each bar: its "
-        "number of runs"
+    verdicts = f"{population.verdict_name}s by attention rate, in tenths"
+    return replace(
+        shares_by_rate(population),
+        height=height,
+        caption=f"{verdicts}; above each bar: its number of runs",
+        alt="Shares of the verdicts for each tenth of the attention rate.",
     )
-    return Panel(figure, caption, "Shares of the verdicts for each tenth of the attention rate.")
 
 
-def shares_by_rate(population: Runs) -> "Figure":
+def shares_by_rate(population: Runs) -> Panel:
     """Stacked bars, one for each tenth of the attention rate that has runs."""
     tenths = population["_tenth"]
     present = sorted(int(tenth) for tenth in tenths.unique() if tenth != NO_RATE)
     names = [f"{tenth / TENTHS:g} to {(tenth + 1) / TENTHS:g}" for tenth in present]
-    figure = _stacked(population, tenths, present, names, "attention rate")
-    if present == list(range(TENTHS)):  # the ends of the tenths under the edges of the bars
-        edges = range(TENTHS + 1)
-        positions = [edge - 0.5 for edge in edges]
-        rates = [f"{edge / TENTHS:g}" for edge in edges]
-        figure.update_xaxes(tickvals=positions, ticktext=rates)
-    return figure
+    panel = _stacked(population, tenths, present, names, RATE)
+    if present != list(range(TENTHS)):
+        return panel
+    # The ends of the tenths stand under the edges of the bars.
+    edges = range(TENTHS + 1)
+    positions = [edge - 0.5 for edge in edges]
+    rates = [f"{edge / TENTHS:g}" for edge in edges]
+    return replace(panel, x=replace(panel.x, ticks=positions, tick_names=rates))
 
 
-def shares_by_setting(population: Runs, setting: str) -> "Figure":
+def shares_by_setting(population: Runs, setting: str) -> Panel:
     """Stacked bars, one for each value of a setting. Values are in order and evenly spaced:
     moduli 59 and 60 are neighbors.
     """
@@ -79,7 +82,7 @@ def _stacked(
     present: Sequence[Any],
     names: Sequence[str],
     axis: str,
-) -> "Figure":
+) -> Panel:
     """Shares of the verdicts among the runs of each value. names: of the values; axis: what they
     are values of.
     """
@@ -87,29 +90,33 @@ def _stacked(
     totals = [int((values == value).sum()) for value in present]
     # Positions with names, not categories: plotly reads a category "60" as the sixtieth.
     positions = list(range(len(present)))
-    figure = new_figure(x=axis, y="share of runs", height=320, barmode="stack", bargap=0.15)
+    marks = list[Mark]()
+    below = [0.0] * len(present)
     for verdict in in_order(verdicts):
         of_verdict = values[verdicts == verdict]
         counts = [int((of_verdict == value).sum()) for value in present]
         shares = [Share(count, total) for count, total in zip(counts, totals, strict=True)]
-        color, _ = look(verdict)
-        bars = graph_objects().Bar(
-            x=positions,
-            customdata=list(names),
-            y=[share.value for share in shares],
-            name=inert_text(verdict),
-            marker={"color": color, "line": {"width": 0}},
-            text=[str(share) for share in shares],
-            textposition="none",
-            hovertemplate=f"{axis} %{{customdata}}: {inert_text(verdict)} %{{text}}<extra></extra>",
+        heights = [share.value for share in shares]
+        bars = Bars(
+            positions=positions,
+            lengths=heights,
+            start=below,
+            thickness=0.85,
+            color=look(verdict)[0],
+            name=verdict,
+            hover=Hover("{axis} {text}", axis=axis),
+            texts=[f"{name}: {verdict} {share}" for name, share in zip(names, shares, strict=True)],
         )
-        figure.add_trace(bars)
-    above_bar = {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}
-    for position, total in zip(positions, totals, strict=True):
-        figure.add_annotation(x=position, text=f"{total:,}", **above_bar)
-    figure.update_layout(legend={"traceorder": "normal"})
-    figure.update_xaxes(tickvals=positions, ticktext=list(names), tickangle=0, showgrid=False)
+        marks.append(bars)
+        below = [start + height for start, height in zip(below, heights, strict=True)]
+    counts_above = [f"{total:,}" for total in totals]
+    tops = [1.01] * len(present)
+    marks.append(Labels(x=positions, y=tops, texts=counts_above, size=6, side="above"))
     # The first tick does not touch the other axis.
-    figure.update_xaxes(range=[-0.75, len(present) - 0.25])
-    figure.update_yaxes(range=[0, 1.08], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
-    return figure
+    limits = (-0.75, len(present) - 0.25)
+    quarters = (0, 0.25, 0.5, 0.75, 1)
+    return Panel(
+        marks=marks,
+        x=Axis(name=axis, ticks=positions, tick_names=list(names), limits=limits),
+        y=Axis(name="share of runs", limits=(0, 1.08), format=".0%", ticks=quarters),
+    )

@@ -24,7 +24,7 @@ from algophase.core.fourier import steps_around
 from algophase.core.palette import COLORS, MARKERS
 from algophase.core.wording import floored
 from algophase.networks import Network
-from algophase.pictures.program import draw_program
+from algophase.pictures.program import program_figure
 from algophase.pictures.style import (
     DIVERGING,
     HEATMAP,
@@ -33,6 +33,7 @@ from algophase.pictures.style import (
     new_figure,
     set_title,
 )
+from algophase.pictures.to_matplotlib import draw
 from algophase.reports.save_figure import save_figure
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def draw_all(
         pictures.append(
             (
                 "program",
-                lambda specimen: draw_program(program_picture(specimen.analysis), specimen.title),
+                lambda specimen: draw(
+                    program_figure(program_picture(specimen.analysis), specimen.title)
+                ),
             )
         )
     if specimen.evidence:
@@ -80,8 +83,8 @@ def draw_all(
         pictures.append(("anatomy", draw_anatomy))
     paths = []
     with house_style():
-        for name, draw in pictures:
-            paths.append(save_figure(draw(specimen), Path(directory) / f"{name}.{image_format}"))
+        for name, picture in pictures:
+            paths.append(save_figure(picture(specimen), Path(directory) / f"{name}.{image_format}"))
     return paths
 
 

@@ -1,13 +1,13 @@
-"""The interactive pictures of one network: circles, correct logits, isolated circles, attention,
+"""The pictures of one network on a page: circles, correct logits, isolated circles, attention,
 training curves.
-
-Every builder returns a plotly Figure and knows nothing of the page it lands on.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +20,7 @@ from algophase.core.fourier import steps_around
 from algophase.core.group import cyclic_group
 from algophase.core.palette import COLORS
 from algophase.core.wording import floored, form_name
+from algophase.pictures.marks import Axis, Dash, HeatMap, Hover, Labels, Line, Mark, Panel, Points
 from algophase.reports.figures import (
     attention_ends,
     attention_patterns,
@@ -28,10 +29,6 @@ from algophase.reports.figures import (
     logit_cells,
     order_frequency,
 )
-from algophase.reports.plotly_style import HEATMAP, Panel, color_bar, graph_objects, new_figure
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 SQUARE = 340  # height of a logit map
 SMALL = 290  # of a circle, of an attention pattern
@@ -46,6 +43,8 @@ DOING = {  # by a circle's role
     "accompanying": "follows the accompanying form without a partner",
     "unclear": "follows neither form",
 }
+# The first of two curves is solid, the second dashed and of another color.
+CURVE_LOOKS: tuple[tuple[str, Dash], ...] = ((COLORS[0], "-"), (COLORS[5], "--"))
 CURVES = {
     "loss": ("training_loss", "validation_loss"),
     "accuracy": ("training_accuracy", "validation_accuracy"),
@@ -58,49 +57,41 @@ def circle_name(item: CircleEvidence) -> str:
 
 
 def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
-    """The tokens in the plane of a circle; each says its number on hover. Neighbors on the
-    circle are joined.
-    """
-    go = graph_objects()
+    """The tokens in the plane of a circle; each says its number on hover."""
     circle = item.circle
-    first, second = axis_names(circle)
-    figure = new_figure(x=first, y=second, height=SMALL, showlegend=False)
-    tables = points_in_plane(specimen.components, circle)
+    tables = points_in_plane(specimen.components, circle).double()  # (tables, p, 2)
     order = circle_order(specimen.modulus, circle.frequency).tolist()
     tokens = [_with_twins(token, specimen.modulus, circle.frequency) for token in order]
+    marks = list[Mark]()
     for table, points in enumerate(tables):
-        along = points[order].double()
-        operand = f"{OPERANDS[table]} " if len(tables) > 1 else ""
-        symbol = ("circle", "square")[table]
-        where = "(%{x:.3f}, %{y:.3f})"
-        trace = go.Scatter(
-            x=short_numbers(along[:, 0]),
-            y=short_numbers(along[:, 1]),
-            mode="markers",
-            customdata=tokens,
-            marker={"color": COLORS[table], "size": 7, "symbol": symbol},
-            name=OPERANDS[table],
-            cliponaxis=False,
-            hovertemplate=f"{operand}token %{{customdata}}<br>{where}<extra></extra>",
+        operand = OPERANDS[table] if len(tables) > 1 else ""
+        in_order = points[order].numpy()
+        words = f"{operand} token".strip()
+        dots = Points(
+            x=in_order[:, 0],
+            y=in_order[:, 1],
+            color=COLORS[table],
+            marker=("o", "s")[table],
+            name=operand,
+            texts=tokens,
+            hover=Hover("{words} {text}", "({x:.3f}, {y:.3f})", words=words),
         )
-        figure.add_trace(trace)
-    if len(tables) > 1:
-        figure.update_layout(showlegend=True)
-    else:
-        labels, ring = ring_labels(tables[0].double())
-        x, y = short_numbers(ring[:, 0]), short_numbers(ring[:, 1])
-        written = {"text": labels, "mode": "text", "textfont": {"size": 11}}
-        figure.add_trace(go.Scatter(x=x, y=y, **written, hoverinfo="skip"))
+        marks.append(dots)
+    if len(tables) == 1:
+        labels, ring = ring_labels(tables[0])
+        marks.append(Labels(x=ring[:, 0].numpy(), y=ring[:, 1].numpy(), texts=labels, size=6))
     reach = 1.4 * tables.abs().max().item()  # room for the labels
-    axis = {"range": [-reach, reach], "constrain": "domain", "nticks": 5}
-    figure.update_xaxes(**axis, tickangle=0)
-    figure.update_yaxes(**axis, scaleanchor="x", scaleratio=1)
+    first, second = axis_names(circle)
     share = f"{circle.variance_share:.1%} of the embedding's variance"
     plane = f"the plane of the circle of frequency {circle.frequency}, which {_doing(item)}"
     return Panel(
-        figure,
-        f"{circle_name(item)}, {share}",
-        f"Tokens 0 to {specimen.modulus - 1} in {plane}.",
+        marks=marks,
+        x=Axis(name=first, limits=(-reach, reach)),
+        y=Axis(name=second, limits=(-reach, reach)),
+        caption=f"{circle_name(item)}, {share}",
+        alt=f"Tokens 0 to {specimen.modulus - 1} in {plane}.",
+        height=SMALL,
+        equal=True,
     )
 
 
@@ -119,11 +110,6 @@ def _doing(item: CircleEvidence) -> str:
     if item.role == "accompanying" and item.accompanies:
         return f"accompanies the circle of frequency {item.accompanies}"
     return DOING[item.role]
-
-
-def short_numbers(values: Tensor) -> list[float]:
-    """Numbers to five digits: all that a picture shows, in half the space."""
-    return [float(f"{value:.5g}") for value in values.tolist()]
 
 
 def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
@@ -147,10 +133,9 @@ def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
     return [str(token) for token in tokens], middle + radius * directions
 
 
-def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
+def logit_panel(answer: Answer, order: Sequence[int], caption: str = "", alt: str = "") -> Panel:
     """Correct logits, rows a - b and columns a + b, both in this order of the residues."""
     p = len(order)
-    figure = new_figure(x="a + b", y="a − b", height=SQUARE)
     ordered = answer.logits[list(order)][:, list(order)].double()  # (p, p)
     has_pair = ~ordered.isnan()
     values, ends = logit_cells(ordered)
@@ -160,26 +145,33 @@ def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
     sums = torch.tensor(order).expand(p, p)
     differences = sums.T
     cells = torch.stack([table[has_pair].view_as(values) for table in (differences, sums)], dim=-1)
-    pair = f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})"
-    heatmap = graph_objects().Heatmap(
-        z=values.float().numpy(),
-        y0=0,
-        dy=1,
-        x0=0 if p % 2 else 0.5,
-        dx=1 if p % 2 else 2,  # at even p every second cell of a row holds no pair
-        customdata=cells.to(torch.int8 if p <= 127 else torch.int16).numpy(),
-        zmin=low,
-        zmax=high,
-        colorscale=HEATMAP,
-        colorbar=color_bar("logit"),
-        hovertemplate=f"{pair}<br>correct logit %{{z:.4g}}<extra></extra>",
+    across = (
+        np.arange(p) if p % 2 else np.arange(0.5, p, 2)
+    )  # at even p, every second cell is empty
+    heat_map = HeatMap(
+        values=values.numpy(),
+        x=across,
+        y=np.arange(p),
+        low=low,
+        high=high,
+        scale="logit",
+        details=cells.to(torch.int8 if p <= 127 else torch.int16).numpy(),
+        hover=Hover(
+            "a − b = {details[0]}, a + b = {details[1]} (mod {p})",
+            "correct logit {value:.4g}",
+            p=p,
+        ),
     )
-    figure.add_trace(heatmap)
     ticks = list(range(0, p, max(1, math.ceil(p / MOST_TICKS))))
-    residues = [str(order[tick]) for tick in ticks]
-    axis = {"tickvals": ticks, "ticktext": residues, "showgrid": False}
-    figure.update_layout(xaxis=axis, yaxis=axis)
-    return figure
+    axis = Axis(ticks=ticks, tick_names=[str(order[tick]) for tick in ticks])
+    return Panel(
+        marks=[heat_map],
+        x=replace(axis, name="a + b"),
+        y=replace(axis, name="a − b"),
+        caption=caption,
+        alt=alt,
+        height=SQUARE,
+    )
 
 
 def main_order(specimen: Specimen) -> tuple[list[int], str]:
@@ -200,8 +192,9 @@ def correct_logits_panel(specimen: Specimen) -> Panel:
     order, words = main_order(specimen)
     irrelevance = quantity(IRRELEVANCE).text(specimen.analysis.metrics[IRRELEVANCE])
     accuracy = quantity("accuracy").text(specimen.analysis.accuracy)
-    return Panel(
-        logit_figure(specimen.whole, order),
+    return logit_panel(
+        specimen.whole,
+        order,
         f"whole network, accuracy {accuracy}; rows and columns in {words}{_spacing(order)}",
         "Correct logits of the whole network by a minus b (rows) and a plus b (columns). "
         f"Distance irrelevance is {irrelevance}: 0 means bands along the rows, 1 none.",
@@ -214,8 +207,9 @@ def isolated_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     """
     answer = specimen.only([item])
     order = circle_order(specimen.modulus, order_frequency(item)).tolist()
-    return Panel(
-        logit_figure(answer, order),
+    return logit_panel(
+        answer,
+        order,
         f"only {circle_name(item)}, accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it "
         f"{_doing(item)}.",
@@ -227,8 +221,9 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
     answer = specimen.answer(instance.frequencies)
     order = circle_order(specimen.modulus, instance.frequencies[0]).tolist()
     name = ", ".join(map(str, instance.frequencies))
-    return Panel(
-        logit_figure(answer, order),
+    return logit_panel(
+        answer,
+        order,
         f"only {name} ({form_name(form)}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the instance of the frequencies {name} kept, which has the "
         f"form: {form_name(form)}.",
@@ -252,21 +247,27 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
     low, high = attention_ends(network)
     panels = []
     for pattern in attention_patterns(specimen):
-        figure = new_figure(x="b", y="a", height=SMALL)
         weight = f"weight on {pattern.operand}"
-        heatmap = graph_objects().Heatmap(
-            z=pattern.weights.float().numpy(),
-            zmin=low,
-            zmax=high,
-            colorscale=HEATMAP,
-            colorbar=color_bar("weight"),
-            hovertemplate=f"a = %{{y}}, b = %{{x}}<br>{weight} %{{z:.4f}}<extra></extra>",
+        rows = np.arange(len(pattern.weights))
+        heat_map = HeatMap(
+            values=pattern.weights.numpy(),
+            x=rows,
+            y=rows,
+            low=low,
+            high=high,
+            scale="weight",
+            hover=Hover("a = {y}, b = {x}", "{weight} {value:.4f}", weight=weight),
         )
-        figure.add_trace(heatmap)
-        figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 56, "r": 4})
         name = f"layer {pattern.layer}, head {pattern.head}, {weight}"
-        alt = f"Attention of the last position for every pair: {name}."
-        panels.append(Panel(figure, name, alt))
+        panel = Panel(
+            marks=[heat_map],
+            x=Axis(name="b"),
+            y=Axis(name="a"),
+            caption=name,
+            alt=f"Attention of the last position for every pair: {name}.",
+            height=SMALL,
+        )
+        panels.append(panel)
     return panels
 
 
@@ -278,30 +279,34 @@ def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
         recorded = [column for column in columns if _is_recorded(history, column)]
         if not recorded:
             continue
-        figure = new_figure(x="epoch", y=name, height=280, showlegend=len(recorded) > 1)
+        marks = list[Mark]()
         last_values = []
         for index, column in enumerate(recorded):
             curve = label(column).removesuffix(f" {name}")
             values = list(history[column])
-            hover = f"{curve}, epoch %{{x}}: %{{y:.4g}}"
-            figure.add_trace(line_trace(epochs, values, curve, index, hover))
+            color, dash = CURVE_LOOKS[index]
+            line = Line(
+                x=epochs,
+                y=[math.nan if value is None else value for value in values],
+                color=color,
+                dash=dash,
+                name=curve if len(recorded) > 1 else "",
+                hover=Hover("{curve}, epoch {x}: {y:.4g}", curve=curve),
+            )
+            marks.append(line)
             last_values.append(f"{curve} {quantity(column).text(values[-1])}")
-        if name == "loss":
-            figure.update_yaxes(type="log", exponentformat="power", dtick=2)
         last = ", ".join(last_values)
-        alt = f"The {name} along training. At the end: {last}."
-        panels.append(Panel(figure, f"{name}; at the end: {last}", alt))
+        panel = Panel(
+            marks=marks,
+            x=Axis(name="epoch"),
+            y=Axis(name=name, scale="log" if name == "loss" else "linear"),
+            caption=f"{name}; at the end: {last}",
+            alt=f"The {name} along training. At the end: {last}.",
+            height=280,
+        )
+        panels.append(panel)
     return panels
 
 
 def _is_recorded(history: Mapping[str, Sequence[Any]], column: str) -> bool:
     return any(value is not None for value in history.get(column, ()))
-
-
-def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, hover: str) -> Any:
-    """One of two curves: the first solid, the second dashed and of another color."""
-    color, dash = ((COLORS[0], "solid"), (COLORS[5], "dash"))[index]
-    line = {"color": color, "dash": dash, "width": 2}
-    return graph_objects().Scatter(
-        x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>"
-    )

@@ -2,21 +2,23 @@
 epoch.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy
 
 from algophase.analysis.catalogue import label, metrics
 from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import COLORS
+from algophase.core.palette import look
 from algophase.core.wording import counted
+from algophase.pictures.marks import Axis, Band, Hover, Line, Mark, Panel
 from algophase.reports.page import Page, paragraph
-from algophase.reports.plotly_style import Panel, graph_objects, inert_text, look, new_figure
 from algophase.runs.overview import verdict_column
 
 if TYPE_CHECKING:
     import pandas
-    from plotly.graph_objects import Figure
+
+EPOCHS = Axis(name="epoch", scale="log", format=",")
 
 
 def followed_metrics() -> list[str]:
@@ -45,11 +47,10 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
         "share of each "
         f"{'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
     )
-    panels = (
-        [Panel(verdicts_by_epoch(moments, column), title, f"The {title}, {runs:,} runs.")]
-        if column in moments
-        else []
-    )
+    panels = list[Panel]()
+    if column in moments:
+        verdicts = verdicts_by_epoch(moments, column)
+        panels.append(replace(verdicts, caption=title, alt=f"The {title}, {runs:,} runs."))
     for metric in followed_metrics():
         if metric not in moments:
             continue
@@ -57,17 +58,13 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
         with_value = moments.assign(_value=values)[values.notna()]
         if with_value["epoch"].nunique() > 1:
             caption = f"{label(metric)} by epoch: median, and the middle half of the runs"
-            panels.append(
-                Panel(quartiles_by_epoch(with_value, label(metric)), caption, f"{caption}.")
-            )
+            curve = quartiles_by_epoch(with_value, label(metric))
+            panels.append(replace(curve, caption=caption, alt=f"{caption}."))
     page.pictures(panels, "wide")
 
 
-def _epoch_axis(figure: "Figure") -> None:
-    figure.update_xaxes(type="log", dtick="D2", tickformat=",")
-
-
-def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "Figure":
+def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> Panel:
+    """Shares of the verdicts as stacked areas."""
     shares = (
         moments[column]
         .fillna("not analyzed")
@@ -75,24 +72,24 @@ def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "
         .value_counts(normalize=True)
         .unstack(fill_value=0)
     )
-    figure = new_figure(x="epoch", y="share of runs", height=380)
+    epochs = shares.index.to_numpy()
+    below = numpy.zeros(len(epochs))
+    marks = list[Mark]()
     for verdict in in_order(shares.columns):
-        color, _ = look(verdict)
-        figure.add_trace(
-            graph_objects().Scatter(
-                x=shares.index.to_numpy(),
-                y=shares[verdict].to_numpy(),
-                name=inert_text(verdict),
-                mode="lines",
-                stackgroup="all",
-                line={"width": 0.5, "color": color},
-                fillcolor=color,
-                hovertemplate=f"{inert_text(verdict)}: %{{y:.1%}} at epoch %{{x:,}}<extra></extra>",
-            )
+        above = below + shares[verdict].to_numpy()
+        area = Band(
+            x=epochs,
+            low=below,
+            high=above,
+            color=look(verdict)[0],
+            opacity=1,
+            name=verdict,
+            hover=Hover("{verdict}: {value:.1%} at epoch {x:,}", verdict=verdict),
         )
-    figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    _epoch_axis(figure)
-    return figure
+        marks.append(area)
+        below = above
+    share_axis = Axis(name="share of runs", limits=(0, 1), format=".0%")
+    return Panel(marks=marks, x=EPOCHS, y=share_axis, height=380)
 
 
 def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
@@ -107,41 +104,21 @@ def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
     return pandas.DataFrame({**parts, "count": groups.count()})
 
 
-def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
-    """known: with the numbers in a column `_value`."""
-    by_epoch = quartiles(known, "_value")
-    low, middle, high, count = (
-        by_epoch[name].to_numpy() for name in ("low", "middle", "high", "count")
-    )
+def quartiles_by_epoch(moments: "pandas.DataFrame", name: str) -> Panel:
+    """moments: with the numbers in a column `_value`."""
+    by_epoch = quartiles(moments, "_value")
     epochs = by_epoch.index.to_numpy()
-    figure = new_figure(x="epoch", y=name, height=380)
-    go = graph_objects()
-    band = {
-        "x": numpy.concatenate([epochs, epochs[::-1]]),
-        "y": numpy.concatenate([high, low[::-1]]),
-    }
-    figure.add_trace(
-        go.Scatter(
-            **band,
-            fill="toself",
-            fillcolor=COLORS[0],
-            opacity=0.25,
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    low, middle, high = (by_epoch[part].to_numpy() for part in ("low", "middle", "high"))
+    band = Band(x=epochs, low=low, high=high, opacity=0.25)
+    median = Line(
+        x=epochs,
+        y=middle,
+        marker="o",
+        hover=Hover(
+            "epoch {x:,}, {details[2]} runs",
+            "median {y:.4f}",
+            "middle half {details[0]:.4f} to {details[1]:.4f}",
+        ),
+        details=numpy.stack([low, high, by_epoch["count"].to_numpy()], axis=1),
     )
-    figure.add_trace(
-        go.Scatter(
-            x=epochs,
-            y=middle,
-            mode="lines+markers",
-            line={"color": COLORS[0], "width": 2},
-            showlegend=False,
-            customdata=numpy.stack([low, high, count], axis=1),
-            hovertemplate="epoch %{x:,}, %{customdata[2]} runs<br>median %{y:.4f}<br>"
-            "middle half %{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
-        )
-    )
-    _epoch_axis(figure)
-    return figure
+    return Panel(marks=[band, median], x=EPOCHS, y=Axis(name=name), height=380)

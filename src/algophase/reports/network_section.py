@@ -16,12 +16,13 @@ from algophase.analysis.catalogue import (
     quantity,
 )
 from algophase.analysis.hidden.layers import additivity_by_layer
-from algophase.analysis.presentation import metric_rows
+from algophase.analysis.presentation import metric_rows, program_panels
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
 from algophase.core.errors import InputError
 from algophase.core.lines import reaches
+from algophase.core.palette import look
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.pages.network_text import (
@@ -33,6 +34,8 @@ from algophase.pages.network_text import (
 )
 from algophase.pages.table import Link, Table
 from algophase.pages.text import percent
+from algophase.pictures.by_rate import Network as NetworkPoint
+from algophase.pictures.marks import Panel
 from algophase.pictures.program import MOST_PROFILES
 from algophase.reports.anatomy_section import add_anatomy
 from algophase.reports.by_setting import panel_by_rate
@@ -46,9 +49,8 @@ from algophase.reports.interactive import (
     isolated_panel,
 )
 from algophase.reports.page import Page, listed, paragraph, text
-from algophase.reports.phase_diagrams import Mark, rate_by_metric, standing_figure
-from algophase.reports.plotly_style import Panel, look
-from algophase.reports.program_panels import program_panels
+from algophase.reports.phase_diagrams import standing_panel
+from algophase.runs.pictures import rate_by_metric
 from algophase.runs.runs import Runs
 from algophase.runs.standing import MetricStanding, foreign_settings, settings_of, standings
 from algophase.storage.files import clean_id, read_json
@@ -209,20 +211,18 @@ def add_population(
     numbers.
     """
     population = population.drawable()
-    marks = list[Mark]()
+    of_this_kind = list[tuple[int, Specimen]]()
     of_another_kind = list[str]()
     rateless = list[str]()
     for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1):
         if not fits:
             of_another_kind.append(str(number))
             continue
-        rate = attention_rate(item.network)
-        analysis = item.analysis
-        marks.append(Mark(number, item.name, analysis.label, rate, analysis.metrics))
-        if math.isnan(rate):
+        of_this_kind.append((number, item))
+        if math.isnan(attention_rate(item.network)):
             rateless.append(str(number))
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in population]
-    if not population.rates_vary or not metrics or len(rateless) == len(marks):
+    if not population.rates_vary or not metrics or len(rateless) == len(of_this_kind):
         return
     page.heading(2, f"Among the runs of {population.name}", "population")
     markers = "numbered markers are the networks of the table above"
@@ -237,12 +237,34 @@ def add_population(
         reason = "Without an attention rate, and not drawn here"
         page.add(paragraph(f"{reason}: {', '.join(rateless)}.", "note"))
     panels = [panel_by_rate(population, height=420)]
+    accurate = population.accurate.frame
     for metric in metrics:
         by_rate = f"{label(metric)} against the attention rate"
-        alt = f"{by_rate} for the runs of {population.name}, with {len(marks)} networks marked."
+        runs = f"the runs of {population.name}"
+        alt = f"{by_rate} for {runs}, with {len(of_this_kind)} networks marked."
         caption = f"{label(metric)}; the dotted line is the paper's phase boundary of this metric"
-        panels.append(Panel(rate_by_metric(population, metric, marks=marks), caption, alt))
+        networks = _points_of(of_this_kind, metric)
+        panel = rate_by_metric(accurate, metric, networks=networks, caption=caption, alt=alt)
+        panels.append(panel)
     page.pictures(panels)
+
+
+def _points_of(numbered: Sequence[tuple[int, Specimen]], metric: str) -> list[NetworkPoint]:
+    """Networks by rate and metric, as far as they have both."""
+    points = []
+    for number, item in numbered:
+        rate = attention_rate(item.network)
+        analysis = item.analysis
+        if not math.isnan(rate) and metric in analysis.metrics:
+            point = NetworkPoint(
+                number=number,
+                name=item.name,
+                verdict=analysis.label,
+                x=rate,
+                y=analysis.metrics[metric],
+            )
+            points.append(point)
+    return points
 
 
 def add_network(
@@ -406,7 +428,7 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     for standing in placed:
         if standing.metric != SYMMETRICITY or EXACT not in percentiles:
             alt = f"Histogram with this network marked: {standing}."
-            panels.append(Panel(standing_figure(standing), str(standing), alt))
+            panels.append(standing_panel(standing, alt))
     page.pictures(panels, "small")
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from algophase.core.errors import InputError
 from algophase.pages.text import escaped
-from algophase.reports.plotly_style import Panel, graph_objects
+from algophase.pictures.marks import Panel
+from algophase.pictures.to_plotly import draw, graph_objects
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:
@@ -111,13 +112,12 @@ class Page:
     def _picture(self, panel: Panel) -> str:
         self.figures += 1
         name = f"figure-{self.figures}"
-        height = int(panel.figure.layout.height)
         return (
             f'<figure><div class="plot" id="{name}" role="img" aria-label="{text(panel.alt)}" '
-            f'style="height:{height}px"></div>'
+            f'style="height:{panel.height}px"></div>'
             f"<figcaption>{text(panel.caption)}</figcaption>"
             '<script type="application/json" '
-            f'id="{name}-data">{figure_json(panel.figure)}</script></figure>'
+            f'id="{name}-data">{figure_json(draw(panel))}</script></figure>'
         )
 
     def render(self) -> bytes:

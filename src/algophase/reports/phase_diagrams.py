@@ -1,12 +1,11 @@
-"""The interactive pictures of a population of runs: phase diagrams, transition lines, shares,
-histograms, a comparison.
+"""The pictures of a population of runs: phase diagrams, transition lines, shares, histograms, a
+comparison.
 
-Every builder returns a plotly Figure and knows nothing of the page it lands on.
+Every builder returns a `Panel`: a page draws it with Plotly, and print with Matplotlib.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,137 +13,42 @@ import numpy
 
 from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import COLORS
-from algophase.reports.plotly_style import GRAY, graph_objects, inert_text, look, new_figure
-from algophase.runs.boundary import Boundary, Curve
+from algophase.core.palette import COLORS, look
+from algophase.pictures.by_rate import RATE, run_panel
+from algophase.pictures.marks import (
+    Axis,
+    Band,
+    Bars,
+    Dash,
+    Hover,
+    Line,
+    Mark,
+    Panel,
+    Rule,
+    Whiskers,
+)
+from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
 from algophase.runs.matching import MatchedRuns
+from algophase.runs.pictures import verdict_kinds
 from algophase.runs.runs import Runs, accurate, circular, inside_phase
 from algophase.runs.standing import MetricStanding
 from algophase.runs.statistics import TENTHS, Floats, Share
 
 if TYPE_CHECKING:
     import pandas
-    from plotly.graph_objects import Figure
 
-MOST_DRAWN_AS_SHAPES = 1000  # more points are drawn by the graphics card
 BINS = 40
-# Where the paper draws the line between the phases
-PAPER_LINE = {"color": GRAY, "dash": "dot", "width": 1.5}
-BOUNDARY_LINES = ((COLORS[3], "solid"), (COLORS[5], "dash"), (COLORS[4], "dot"))
-# Ours and theirs, as in the printed comparison.
-SIDES = ((COLORS[0], "circle", "solid"), (COLORS[5], "square", "dash"))
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A single network shown among the runs. number: what the picture writes beside it."""
-
-    number: int
-    name: str
-    verdict: str
-    rate: float
-    values: Mapping[str, float]
-
-
-def _kind(runs: "pandas.DataFrame") -> Any:
-    go = graph_objects()
-    return go.Scattergl if len(runs) > MOST_DRAWN_AS_SHAPES else go.Scatter
-
-
-def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: str) -> None:
-    """Runs as points by verdict. The most frequent verdict is drawn first, so that it hides no
-    other.
-    """
-    counts = runs["_verdict"].value_counts()
-    verdicts = in_order(counts.index)
-    verdicts.sort(key=lambda name: (name != "non-circular", -counts[name]))
-    for verdict in verdicts:
-        members = runs[runs["_verdict"] == verdict]
-        color, symbol = look(verdict)
-        marker = {
-            "color": color,
-            "symbol": symbol,
-            "size": _size(len(runs)),
-            "opacity": 0.35 if verdict == "non-circular" else 0.75,
-        }
-        points = _kind(runs)(
-            x=members[x].to_numpy(numpy.float32),
-            y=members[y].to_numpy(numpy.float32),
-            mode="markers",
-            name=f"{inert_text(verdict)} ({len(members):,})",
-            text=_run_names(members),
-            marker=marker,
-            hovertemplate=f"run %{{text}}: {inert_text(verdict)}<br>{hover}<extra></extra>",
-        )
-        figure.add_trace(points)
-    figure.update_layout(legend={"itemsizing": "constant"})
-
-
-def _size(runs: int) -> int:
-    """Of a point, in pixels: smaller where there are many."""
-    if runs <= 500:
-        return 7
-    return 5 if runs <= 4000 else 4
-
-
-def _run_names(runs: "pandas.DataFrame") -> list[str]:
-    if "run_id" in runs:
-        return [inert_text(run_id) for run_id in runs["run_id"]]
-    return [f"row {index}" for index in runs.index]
-
-
-def rate_by_metric(
-    population: Runs, metric: str, boundary: Boundary | None = None, marks: Sequence[Mark] = ()
-) -> "Figure":
-    """A metric of accurate runs against the attention rate, colored by verdict, with the
-    paper's line and the transition.
-    """
-    runs = population.accurate.frame
-    runs = runs[runs["_rate"].notna() & runs[metric].notna()]
-    figure = new_figure(x="attention rate", y=label(metric), height=420)
-    _scatter(figure, runs, "_rate", metric, _hover("attention rate", label(metric)))
-    if quantity(metric).line is not None:
-        figure.add_hline(y=line(metric).value, line=PAPER_LINE)
-    if boundary is not None and boundary.rate is not None and boundary.within:
-        figure.add_vline(x=boundary.rate.value, line={"color": GRAY, "width": 2})
-        if boundary.rate.interval is not None:
-            low, high = boundary.rate.interval
-            ends = {"x0": max(0, low), "x1": min(1, high)}
-            figure.add_vrect(**ends, fillcolor=GRAY, opacity=0.2, line_width=0)
-    for mark in marks:
-        if not math.isnan(mark.rate) and metric in mark.values:
-            # Drawn as the runs are: WebGL is painted over shapes, and would hide them.
-            figure.add_trace(_kind(runs)(**_mark(mark, metric)))
-    edge = 0.04 if marks else 0.02  # room for a mark at a rate of 0 or 1
-    figure.update_xaxes(range=[-edge, 1 + edge])
-    return figure
-
-
-def _hover(x: str, y: str) -> str:
-    """What a point says of its coordinates."""
-    return f"{x} %{{x:.4f}}<br>{y} %{{y:.4f}}"
-
-
-def _mark(mark: Mark, metric: str) -> dict[str, Any]:
-    """One network's point, larger than those of runs, with its number."""
-    color, symbol = look(mark.verdict)
-    symbol = "hexagon" if symbol == "x" else symbol  # room for the number
-    outline = {"color": "black", "width": 1.5}
-    text_color = "white" if mark.verdict == "Clock" else "black"
-    name = f"{mark.number}: {inert_text(mark.name)}, {inert_text(mark.verdict)}"
-    return {
-        "x": [mark.rate],
-        "y": [mark.values[metric]],
-        "mode": "markers+text",
-        "text": [str(mark.number)],
-        "textposition": "middle center",
-        "textfont": {"size": 12, "color": text_color},
-        "marker": {"color": color, "symbol": symbol, "size": 22, "line": outline},
-        "showlegend": False,
-        "hovertemplate": f"{name}<br>{_hover('attention rate', label(metric))}<extra></extra>",
-    }
+RATES = Axis(name=RATE, limits=(-0.02, 1.02))
+WIDTHS = Axis(name="width", scale="log2")
+BOUNDARY_LINES: tuple[tuple[str, Dash], ...] = (
+    (COLORS[3], "-"),
+    (COLORS[5], "--"),
+    (COLORS[4], ":"),
+)
+# Ours and theirs: color, marker, dash. Blue is drawn over vermilion: theirs usually has more runs.
+SIDES: tuple[tuple[str, str, Dash], ...] = ((COLORS[0], "o", "-"), (COLORS[5], "s", "--"))
 
 
 def boundary_rates(boundary: Boundary, widths: Iterable[float]) -> tuple[Floats, Floats] | None:
@@ -161,49 +65,46 @@ def boundary_rates(boundary: Boundary, widths: Iterable[float]) -> tuple[Floats,
     return boundary.rate.value + boundary.slope.value * doublings, along
 
 
+def boundary_line(
+    boundary: Boundary, widths: Iterable[float], color: str, dash: Dash, name: str = ""
+) -> list[Line]:
+    """Where half of the runs are inside, by rate and width; empty without such a boundary."""
+    curve = boundary_rates(boundary, widths)
+    if curve is None:
+        return []
+    hover = Hover("{name}: half of the runs", "rate {x:.3f} at width {y:.0f}", name=name)
+    x, y = curve
+    style: dict[str, Any] = {"color": color, "dash": dash, "width": 1.4, "layer": 100}
+    return [Line(x=x, y=y, name=name, hover=hover, **style)]
+
+
 def rate_by_width(
-    population: Runs, boundaries: Mapping[str, Boundary] = MappingProxyType({})
-) -> "Figure":
+    population: Runs,
+    boundaries: Mapping[str, Boundary] = MappingProxyType({}),
+    caption: str = "",
+    alt: str = "",
+) -> Panel:
     """Circular accurate runs by rate and width, colored by verdict, with the transition lines
     (figure 7, bottom).
 
     boundaries: by metric.
     """
     runs = population.core.frame
-    runs = runs[runs["_rate"].notna() & runs["width"].notna()]
-    figure = new_figure(x="attention rate", y="width", height=460)
-    _scatter(figure, runs, "_rate", "width", "attention rate %{x:.4f}<br>width %{y:g}")
+    lines = list[Mark]()
+    drawn = runs[runs["_rate"].notna() & runs["width"].notna()]
     for index, (metric, boundary) in enumerate(boundaries.items()):
-        curve = boundary_rates(boundary, runs["width"])
-        if curve is None:
-            continue
-        rates, widths = curve
-        name = inert_text(quantity(metric).phase)
         color, dash = BOUNDARY_LINES[index % len(BOUNDARY_LINES)]
-        where = "rate %{x:.3f} at width %{y:.0f}"
-        trace = graph_objects().Scatter(
-            x=rates,
-            y=widths,
-            mode="lines",
-            name=name,
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"{name}: half of the runs<br>{where}<extra></extra>",
-        )
-        figure.add_trace(trace)
-    figure.update_xaxes(range=[-0.02, 1.02])
-    figure.update_yaxes(type="log", dtick=numpy.log10(2).item(), tickformat=".0f")
-    return figure
+        lines += boundary_line(boundary, drawn["width"], color, dash, quantity(metric).phase)
+    kinds = verdict_kinds(runs, "_rate", "width")
+    return run_panel(kinds, RATES, WIDTHS, more=lines, height=460, caption=caption, alt=alt)
 
 
-def metric_plane(population: Runs, x: str, y: str) -> "Figure":
+def metric_plane(population: Runs, x: str, y: str, caption: str = "", alt: str = "") -> Panel:
     """Two metrics of accurate runs against each other, colored by verdict."""
-    runs = population.accurate.frame
-    runs = runs[runs[x].notna() & runs[y].notna()]
-    figure = new_figure(x=label(x), y=label(y), height=420)
-    _scatter(figure, runs, x, y, _hover(label(x), label(y)))
-    figure.add_vline(x=line(x).value, line=PAPER_LINE)
-    figure.add_hline(y=line(y).value, line=PAPER_LINE)
-    return figure
+    kinds = verdict_kinds(population.accurate.frame, x, y)
+    lines = [Rule(x=line(x).value), Rule(y=line(y).value)]
+    axes = Axis(name=label(x)), Axis(name=label(y))
+    return run_panel(kinds, *axes, lines, height=420, caption=caption, alt=alt)
 
 
 def histogram(
@@ -212,31 +113,44 @@ def histogram(
     name: str,
     marked: float | None = None,
     height: int = 240,
-) -> "Figure":
-    """How a metric is spread, stacked by verdict; `marked` is one network's value."""
-    figure = new_figure(x=name, y="runs", height=height, barmode="stack", bargap=0)
+    caption: str = "",
+    alt: str = "",
+) -> Panel:
+    """How a metric is spread, stacked by verdict; `marked` is one network's value.
+
+    name: of the metric; without one, verdicts are not named in a legend either.
+    """
     if marked is not None and math.isnan(marked):
         marked = None
     edges = _bin_edges(values if marked is None else [*values, marked])
     middles = ((edges[:-1] + edges[1:]) / 2).round(6)
     verdict_of_run = numpy.asarray(verdicts, dtype=object)
-    kinds = in_order(verdicts)
-    for verdict in kinds:
+    below = numpy.zeros(BINS, int)
+    marks = list[Mark]()
+    for verdict in in_order(verdicts):
         counts, _ = numpy.histogram(values[verdict_of_run == verdict], bins=edges)
-        color, _ = look(verdict)
-        bars = graph_objects().Bar(
-            x=middles,
-            y=counts,
-            width=float(edges[1] - edges[0]),
-            name=inert_text(verdict),
-            marker={"color": color, "line": {"width": 0}},
-            hovertemplate=f"{inert_text(verdict)}: %{{y}} runs at about %{{x:.3f}}<extra></extra>",
+        bars = Bars(
+            positions=middles,
+            lengths=counts,
+            start=below,
+            thickness=float(edges[1] - edges[0]),
+            color=look(verdict)[0],
+            name=verdict if name else "",
+            hover=Hover("{verdict}: {text} runs at about {x:.3f}", verdict=verdict),
+            texts=[str(count) for count in counts],
         )
-        figure.add_trace(bars)
+        marks.append(bars)
+        below = below + counts
     if marked is not None:
-        figure.add_vline(x=marked, line={"color": COLORS[5], "width": 3})
-    figure.update_layout(showlegend=len(kinds) > 1)
-    return figure
+        marks.append(Rule(x=marked, color=COLORS[5], dash="-", width=1.7))
+    return Panel(
+        marks=marks,
+        x=Axis(name=name),
+        y=Axis(name="runs"),
+        height=height,
+        caption=caption,
+        alt=alt,
+    )
 
 
 def _bin_edges(values: Sequence[float] | Floats) -> Floats:
@@ -247,58 +161,64 @@ def _bin_edges(values: Sequence[float] | Floats) -> Floats:
     return numpy.linspace(low, high, BINS + 1)
 
 
-def standing_figure(standing: MetricStanding) -> "Figure":
+def standing_panel(standing: MetricStanding, alt: str) -> Panel:
     """A metric over a population, with one network's value marked."""
     values = standing.values["value"].to_numpy(float)
     verdicts = standing.values["_verdict"].tolist()
-    figure = histogram(values, verdicts, "", standing.value, height=190)
-    ticks = {"tickangle": 0, "nticks": 4}
-    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28}, xaxis=ticks)
-    return figure
+    return histogram(
+        values, verdicts, "", standing.value, height=190, caption=str(standing), alt=alt
+    )
 
 
-def shares_figure(shares: Mapping[str, Share]) -> "Figure":
+def shares_panel(shares: Mapping[str, Share], caption: str = "", alt: str = "") -> Panel:
     """Shares of verdicts with their 95% intervals, one row each."""
-    figure = new_figure(x="share of runs", y="", height=90 + 34 * len(shares), showlegend=False)
-    for name, share in shares.items():
-        if not share.total:
-            continue
-        color, symbol = look(name)
-        x, y = [share.value], [inert_text(name)]
-        figure.add_trace(_whiskers(x, y, [share], color, symbol, inert_text(name), across=True))
-    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return figure
+    marks = list[Mark]()
+    for row, (name, share) in enumerate(shares.items()):
+        if share.total:
+            color, marker = look(name)
+            marks.append(_whiskers([row], [share], color, marker, name, horizontal=True))
+    return Panel(
+        marks=marks,
+        x=Axis(name="share of runs", limits=(-0.02, 1.02), format=".0%"),
+        y=_rows_axis(list(shares)),
+        height=90 + 34 * len(shares),
+        caption=caption,
+        alt=alt,
+    )
+
+
+def _rows_axis(names: Sequence[str]) -> Axis:
+    """One row per name, the first on top."""
+    limits = (-0.5, len(names) - 0.5)
+    return Axis(ticks=range(len(names)), tick_names=names, limits=limits, reverse=True)
 
 
 def _whiskers(
-    x: Sequence[Any],
-    y: Sequence[Any],
+    positions: Sequence[float],
     shares: Sequence[Share],
     color: str,
-    symbol: str,
+    marker: str,
     name: str,
     *,
-    across: bool,
-) -> Any:
-    """Shares as points with their 95% intervals. across: they lie along x."""
-    reach = {
-        "type": "data",
-        "symmetric": False,
-        "array": [share.interval[1] - share.value for share in shares],
-        "arrayminus": [share.value - share.interval[0] for share in shares],
-        "color": color,
-        "thickness": 1.5,
-    }
-    return graph_objects().Scatter(
-        x=list(x),
-        y=list(y),
-        mode="markers",
-        name=name,
-        marker={"color": color, "symbol": symbol, "size": 8},
-        text=[str(share) for share in shares],
-        hovertemplate=f"{name}: %{{text}}<extra></extra>",
-        **{"error_x" if across else "error_y": reach},
+    horizontal: bool,
+    named: bool = False,
+) -> Whiskers:
+    """Shares as points with their 95% intervals. horizontal: they lie along x; named: in the
+    legend.
+    """
+    values = [share.value for share in shares]
+    return Whiskers(
+        x=values if horizontal else positions,
+        y=positions if horizontal else values,
+        low=[share.interval[0] for share in shares],
+        high=[share.interval[1] for share in shares],
+        horizontal=horizontal,
+        color=color,
+        marker=marker,
+        name=name if named else "",
+        hover=Hover("{name}: {text}", name=name),
+        texts=[str(share) for share in shares],
+        layer=1,
     )
 
 
@@ -320,56 +240,47 @@ def shares_by_tenth(runs: "pandas.DataFrame", measure: str) -> list[tuple[int, S
 
 
 def transition(
-    sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]], measure: str
-) -> "Figure":
+    sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]],
+    measure: str,
+    caption: str = "",
+    alt: str = "",
+) -> Panel:
     """Share of runs inside a phase in each tenth of the rate, over the logistic curve with its
     bootstrap band (figure 7).
 
     sides: one population, or two to compare: name, runs, and the boundary fitted to them.
     """
-    figure = new_figure(x="attention rate", y="share inside", height=340, showlegend=len(sides) > 1)
+    marks = list[Mark]()
+    both = len(sides) > 1
     for side, (name, runs, boundary) in enumerate(sides):
-        color, symbol, dash = SIDES[side]
-        name = inert_text(name)
+        color, marker, dash = SIDES[side]
         if boundary is not None and boundary.curve is not None:
-            figure.add_trace(_band(boundary.curve, color))
-            figure.add_trace(_logistic_curve(boundary.curve, name, color, dash))
+            curve = boundary.curve
+            marks.append(Band(x=curve.rates, low=curve.low, high=curve.high, color=color))
+            fit = Line(
+                x=curve.rates,
+                y=curve.probability,
+                color=color,
+                dash=dash,
+                name=f"{name}, logistic fit" if both else "",
+                hover=Hover("rate {x:.2f}: {y:.1%}"),
+            )
+            marks.append(fit)
         tenths = shares_by_tenth(runs, measure)
         if tenths:
             # Two sides stand side by side, not on top of each other.
-            shift = (0.06, -0.06)[side] if len(sides) > 1 else 0.0
-            x = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in tenths]
+            shift = (0.06, -0.06)[side] if both else 0.0
+            positions = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in tenths]
             shares = [share for _, share in tenths]
-            y = [share.value for share in shares]
-            figure.add_trace(_whiskers(x, y, shares, color, symbol, name, across=False))
-    figure.update_xaxes(range=[-0.02, 1.02])
-    figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%")
-    return figure
-
-
-def _band(curve: Curve, color: str) -> Any:
-    """The bootstrap band of a logistic curve: along its upper end, and back along its lower one."""
-    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
-    return graph_objects().Scatter(
-        x=numpy.concatenate([curve.rates, curve.rates[::-1]]).round(3),
-        y=numpy.concatenate([curve.high, curve.low[::-1]]).round(4),
-        fill="toself",
-        fillcolor=f"rgba({red},{green},{blue},0.2)",
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _logistic_curve(curve: Curve, name: str, color: str, dash: str) -> Any:
-    return graph_objects().Scatter(
-        x=curve.rates.round(3),
-        y=curve.probability.round(4),
-        mode="lines",
-        line={"color": color, "dash": dash, "width": 2},
-        name=f"{name}, logistic fit",
-        hovertemplate="rate %{x:.2f}: %{y:.1%}<extra></extra>",
+            points = _whiskers(positions, shares, color, marker, name, horizontal=False, named=both)
+            marks.append(points)
+    return Panel(
+        marks=marks,
+        x=RATES,
+        y=Axis(name="share inside", limits=(-0.04, 1.04), format=".0%"),
+        height=340,
+        caption=caption,
+        alt=alt,
     )
 
 
@@ -380,12 +291,14 @@ def compared_runs(group: MatchedRuns, side: int) -> "pandas.DataFrame":
     return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
 
 
-def compared_transition(comparison: Comparison, group: MatchedRuns, row: BoundaryRow) -> "Figure":
+def compared_transition(
+    comparison: Comparison, group: MatchedRuns, row: BoundaryRow, caption: str = "", alt: str = ""
+) -> Panel:
     """Both sides of a comparison in one transition."""
     sides = []
     for side, boundary in enumerate(row.sides):
         sides.append((comparison.sides[side].name, compared_runs(group, side), boundary))
-    return transition(sides, row.measure)
+    return transition(sides, row.measure, caption, alt)
 
 
 def share_names(
@@ -401,23 +314,24 @@ def share_names(
     return named_shares
 
 
-def compared_shares(comparison: Comparison) -> "Figure":
-    """Shares at full accuracy and circular on both sides."""
-    rows = share_names(comparison, comparison.groups)
-    figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
-    for side, (color, symbol, _) in enumerate(SIDES):
+def compared_shares(comparison: Comparison, groups: Sequence[MatchedRuns]) -> Panel:
+    """Shares at full accuracy and circular on both sides, theirs just below ours."""
+    rows = share_names(comparison, groups)
+    marks = list[Mark]()
+    for side, (color, marker, _) in enumerate(SIDES):
         shares = list[Share]()
         heights = list[float]()
         for index, (_, shares_of_sides) in enumerate(rows):
             if shares_of_sides[side].total:
                 shares.append(shares_of_sides[side])
-                heights.append(index + (-0.14, 0.14)[side])
-        x = [share.value for share in shares]
-        name = inert_text(comparison.sides[side].name)
-        figure.add_trace(_whiskers(x, heights, shares, color, symbol, name, across=True))
-    names = [inert_text(name) for name, _ in rows]
-    ticks = {"tickvals": list(range(len(rows))), "ticktext": names}
-    figure.update_yaxes(**ticks, autorange="reversed")
-    figure.update_yaxes(automargin=True)
-    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
-    return figure
+                heights.append(index + (-0.15, 0.15)[side])
+        name = comparison.sides[side].name
+        marks.append(_whiskers(heights, shares, color, marker, name, horizontal=True, named=True))
+    return Panel(
+        marks=marks,
+        x=Axis(name="share of runs, with 95% intervals", limits=(-0.02, 1.02), format=".0%"),
+        y=_rows_axis([name for name, _ in rows]),
+        height=120 + 50 * len(rows),
+        caption="shares on both sides, with 95% intervals",
+        alt="Shares at full accuracy and circular, both sides.",
+    )

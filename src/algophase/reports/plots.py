@@ -14,8 +14,9 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.networks import Network
-from algophase.pictures.program import draw_program
+from algophase.pictures.program import program_figure
 from algophase.pictures.style import house_style
+from algophase.pictures.to_matplotlib import draw
 from algophase.reports import figures
 from algophase.runs.runs import Runs
 
@@ -154,7 +155,7 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
         raise InputError(
             f"the analysis of {analysis.id} comes from an older table, which has no program to draw"
         )
-    return draw_program(program_picture(analysis), title)
+    return draw(program_figure(program_picture(analysis), title))
 
 
 def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":

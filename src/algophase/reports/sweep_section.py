@@ -20,6 +20,7 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
 from algophase.pages.table import Table
+from algophase.pictures.marks import Panel
 from algophase.reports.by_setting import panel_by_rate, panels_by_setting
 from algophase.reports.moments_section import add_moments, followed_metrics
 from algophase.reports.page import Page, listed, paragraph, text
@@ -28,15 +29,14 @@ from algophase.reports.phase_diagrams import (
     compared_transition,
     histogram,
     metric_plane,
-    rate_by_metric,
     rate_by_width,
-    shares_figure,
+    shares_panel,
     transition,
 )
-from algophase.reports.plotly_style import Panel
 from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.overview import describe_origin, describe_space
+from algophase.runs.pictures import rate_by_metric
 from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs, metric_boundary
 from algophase.runs.statistics import Share
 from algophase.storage.runs_table import read_ends
@@ -145,7 +145,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     caption = "verdicts, as shares of all runs, with 95% intervals"
     spoken = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
     panels = [panel_by_rate(population)] if population.rates_vary else []
-    panels.append(Panel(shares_figure(shares), caption, f"Shares of the verdicts: {spoken}."))
+    panels.append(shares_panel(shares, caption, f"Shares of the verdicts: {spoken}."))
     page.pictures([*panels, *panels_by_setting(population)], "wide")
     rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in shares.items()]
     accurate = "answers every pair that was held back from training"
@@ -190,18 +190,19 @@ def _add_group(page: Page, group: Runs) -> None:
             runs = f"{len(group.core):,} {group.core_name}"
             alt = f"Attention rate against width for {runs}, colored by verdict."
             caption = f"{group.core_name} by rate and width, with the transition lines"
-            panels.append(Panel(rate_by_width(group, boundaries), caption, alt))
+            panels.append(rate_by_width(group, boundaries, caption, alt))
         for metric in metrics:
             boundary = None if group.continuous_width else boundaries.get(metric)
             alt = f"{label(metric)} against the attention rate, {drawn}."
             caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
             if boundary is not None and boundary.within:
                 caption += "; gray: the transition with its 95% interval"
-            panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
+            panel = rate_by_metric(group.accurate.frame, metric, boundary, caption=caption, alt=alt)
+            panels.append(panel)
     if len(metrics) == 2:
         both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"
         caption = f"{both}; dotted: the paper's lines"
-        panels.append(Panel(metric_plane(group, *metrics), caption, f"{both}."))
+        panels.append(metric_plane(group, metrics[0], metrics[1], caption, f"{both}."))
     if not panels:
         nothing = "The table has no attention rates that vary, or no metrics"
         page.add(paragraph(f"{nothing}, to draw a phase diagram of."))
@@ -233,9 +234,10 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
         if group.continuous_width:
             row.insert(2, "-" if boundary.slope is None else str(boundary.slope))
         rows.append(row)
-        figure = transition([(group.name, group.core.frame, boundary)], measure)
+        sides = [(group.name, group.core.frame, boundary)]
         alt = f"Share of runs with {phase} by tenth of the attention rate; transition: {boundary}."
-        panels.append(Panel(figure, f"share of the {group.core_name} with {phase}", alt))
+        caption = f"share of the {group.core_name} with {phase}"
+        panels.append(transition(sides, measure, caption, alt))
     page.add(Table(head, rows).html("Phase transitions"))
     page.pictures(panels)
 
@@ -247,10 +249,17 @@ def _add_histograms(page: Page, group: Runs, of: str) -> None:
         if _holds(runs, metric):
             measured = runs.where(runs[metric].notna())
             verdicts = measured["_verdict"].tolist()
-            figure = histogram(measured.values(metric), verdicts, label(metric), height=300)
             caption = f"{label(metric)} of {counted(len(measured), 'run')} at full accuracy"
             median = value_text(metric, float(measured[metric].median()))
-            panels.append(Panel(figure, caption, f"Histogram: {caption}, median {median}."))
+            panel = histogram(
+                measured.values(metric),
+                verdicts,
+                label(metric),
+                height=300,
+                caption=caption,
+                alt=f"Histogram: {caption}, median {median}.",
+            )
+            panels.append(panel)
     if panels:
         page.heading(3, f"Histograms{of}")
         page.pictures(panels, "wide")
@@ -287,11 +296,9 @@ def _compared(comparison: Comparison) -> list[Panel]:
                 sides = ", ".join(f"{side.name} {boundary}" for side, boundary in pairs)
                 settings = f", {group.label}" if group.label else ""
                 caption = f"{row.phase}{settings}: {sides}"
-                figure = compared_transition(comparison, group, row)
-                panels.append(Panel(figure, caption, f"Both populations by rate: {caption}."))
-    caption = "shares on both sides, with 95% intervals"
-    alt = "Shares at full accuracy and circular, both sides."
-    panels.append(Panel(compared_shares(comparison), caption, alt))
+                alt = f"Both populations by rate: {caption}."
+                panels.append(compared_transition(comparison, group, row, caption, alt))
+    panels.append(compared_shares(comparison, comparison.groups))
     return panels
 
 

@@ -22,15 +22,14 @@ from algophase.analysis.catalogue import (
     IRRELEVANCE,
     SYMMETRICITY,
     WRONG_LOGIT,
-    label,
     line,
     metrics,
 )
-from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.lines import reaches
-from algophase.pictures.by_rate import MetricByRate, RatePicture, draw_by_rate
+from algophase.pictures.by_rate import rate_figure
+from algophase.pictures.to_matplotlib import draw
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
 from algophase.runs.columns import (
     TEXT,
@@ -41,6 +40,7 @@ from algophase.runs.columns import (
     varies,
 )
 from algophase.runs.overview import name_of_verdicts, outcomes, verdict_column
+from algophase.runs.pictures import rate_by_metric
 from algophase.runs.rows import DECIDED, decided
 from algophase.runs.selection import Condition, Rows, select
 from algophase.runs.statistics import NO_RATE, Floats, Share, tenths
@@ -141,13 +141,7 @@ class Runs:
                 f"{self.name} has no metrics along an attention rate to plot; "
                 f"it has {len(self):,} runs"
             )
-        panels = []
-        for name in names:
-            values = accurate[name].to_numpy()
-            panels.append(MetricByRate(label(name), values, line(name).value))
-        verdicts = accurate["_verdict"].to_numpy()
-        rates = accurate["_rate"].to_numpy()
-        return draw_by_rate(RatePicture(rates, verdicts, in_order(verdicts), panels))
+        return draw(rate_figure([rate_by_metric(accurate.frame, name) for name in names]))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

@@ -26,7 +26,8 @@ from algophase.core.progress import Bar
 from algophase.core.settings import RunSettings, check_number, shown, trained_kinds
 from algophase.core.task import split
 from algophase.networks import Network
-from algophase.pictures.traces import TracePicture, draw_traces
+from algophase.pictures.to_matplotlib import draw
+from algophase.pictures.traces import TracePicture, trace_figure
 from algophase.record.codec import UNRECORDED
 from algophase.record.layout import to_record
 from algophase.training.run.plan import PlannedEnsemble, plan
@@ -164,7 +165,7 @@ class LearningCoefficient:
 
     def plot(self) -> "Figure":
         """Draw every chain's estimate, step by step, as a Matplotlib figure."""
-        return draw_traces([self.picture()])
+        return draw(trace_figure([self.picture()]))
 
 
 def learning_coefficient(
