@@ -182,10 +182,10 @@ def test_a_copy_of_one_of_ours_is_what_a_deep_copy_would_be(
 ) -> None:
     network = networks()[index]
     assert all(
-        moving._is_plain(module) for module in network.modules()
+        moving._is_copyable(module) for module in network.modules()
     )  # so that the quick copy is the one compared
     quick = in_float64(network)
-    monkeypatch.setattr(moving, "_is_plain", lambda module: False)
+    monkeypatch.setattr(moving, "_is_copyable", lambda module: False)
     deep = in_float64(network)
     assert [type(module) for module in quick.modules()] == [
         type(module) for module in deep.modules()

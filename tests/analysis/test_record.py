@@ -11,7 +11,7 @@ from same_values import assert_same_value
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.result import Analysis
-from algophase.record.codec import from_plain, to_plain
+from algophase.record.codec import decode_value, encode_value
 from algophase.runs.rows import analysis_columns, analysis_of_row
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, write_shard
@@ -35,8 +35,8 @@ def analysis(request: pytest.FixtureRequest) -> Analysis:
 
 
 def test_an_analysis_comes_back_from_json(analysis: Analysis) -> None:
-    text = json.dumps(to_plain(analysis), allow_nan=False)
-    assert_same_value(from_plain(Analysis, json.loads(text)), analysis)
+    text = json.dumps(encode_value(analysis), allow_nan=False)
+    assert_same_value(decode_value(Analysis, json.loads(text)), analysis)
 
 
 def test_an_analysis_comes_back_from_its_row(analysis: Analysis, tmp_path: Path) -> None:

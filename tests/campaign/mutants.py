@@ -28,7 +28,7 @@ from trial import BROKEN, Ended, in_child, nothing_may_run
 from algophase import analyze, wrap
 from algophase.cli import main
 from algophase.core.errors import InputError
-from algophase.record.codec import to_plain
+from algophase.record.codec import encode_value
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
@@ -80,7 +80,7 @@ def command(*words: object) -> str:
 
 def _state(network: Any) -> Any:
     numbers = {name: value.tolist() for name, value in network.state_dict().items()}
-    kept_analysis = to_plain(getattr(network, "known", None))
+    kept_analysis = encode_value(getattr(network, "known", None))
     return network.id, network.run, network.notes, kept_analysis, numbers
 
 

@@ -241,7 +241,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
         ),
         (("--early-stop", 0), "the training loss of an early stop is 0.0"),
         (("--figures", "f", "--no-analysis"), "leave out --no-analysis"),
-        (("--model", "alpha", "--equals-sign"), "a linear network takes the plain token layout"),
+        (("--model", "alpha", "--equals-sign"), "a linear network reads the tokens a b"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -235,9 +235,9 @@ def damage(copy: Path, run_id: str, how: str) -> None:
     [
         ("cut short", "is not a readable safetensors file"),
         ("other bytes", "does not match the checksum"),
-        ("no description", "is not a plain file"),
-        ("a link", "is not a plain file: it is not read"),
-        ("a directory", "is not a plain file"),
+        ("no description", "is not a regular file"),
+        ("a link", "is not a regular file: it is not read"),
+        ("a directory", "is not a regular file"),
         ("other settings", "holds a network of other settings"),
     ],
 )

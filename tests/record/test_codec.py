@@ -1,4 +1,4 @@
-"""Any dataclass as plain values and back, and what is refused on the way."""
+"""Any dataclass as JSON values and back, and what is refused on the way."""
 
 import json
 import math
@@ -15,9 +15,9 @@ from torch import Tensor
 
 from algophase.record.codec import (
     UNRECORDED,
-    from_plain,
+    decode_value,
+    encode_value,
     read_fields,
-    to_plain,
     undefined_numbers,
 )
 
@@ -61,23 +61,23 @@ VALUE = Everything(
 
 
 def test_a_value_comes_back_from_json_as_it_was() -> None:
-    text = json.dumps(to_plain(VALUE), allow_nan=False)
-    assert_same_value(from_plain(Everything, json.loads(text)), VALUE)
+    text = json.dumps(encode_value(VALUE), allow_nan=False)
+    assert_same_value(decode_value(Everything, json.loads(text)), VALUE)
 
 
 def test_what_is_not_recorded_is_left_out() -> None:
-    plain = to_plain(replace(VALUE, network=torch.nn.Linear(2, 2)))
-    assert "network" not in plain
-    assert from_plain(Everything, plain).network is None
+    encoded = encode_value(replace(VALUE, network=torch.nn.Linear(2, 2)))
+    assert "network" not in encoded
+    assert decode_value(Everything, encoded).network is None
 
 
 def test_a_field_that_is_lacking_has_its_default_or_is_named() -> None:
-    plain = to_plain(VALUE)
-    del plain["later"]
-    assert from_plain(Everything, plain).later == 7
-    del plain["share"]
+    encoded = encode_value(VALUE)
+    del encoded["later"]
+    assert decode_value(Everything, encoded).later == 7
+    del encoded["share"]
     with pytest.raises(KeyError, match="share"):
-        from_plain(Everything, plain)
+        decode_value(Everything, encoded)
     assert read_fields(Everything, {"count": 4.0, "unknown": 1}) == {"count": 4}
     assert undefined_numbers(Everything) == {"share": None}
 
@@ -106,9 +106,9 @@ def test_a_field_that_is_lacking_has_its_default_or_is_named() -> None:
 )
 def test_a_value_of_another_type_is_refused(name: str, wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError, KeyError)):
-        from_plain(Everything, {**to_plain(VALUE), name: wrong})
+        decode_value(Everything, {**encode_value(VALUE), name: wrong})
 
 
 def test_a_table_may_write_integers_as_floats_and_arrays_as_lists() -> None:
-    plain = {**to_plain(VALUE), "count": 3.0, "flag": 1.0, "real": [[1.0, None, 2]]}
-    assert_same_value(from_plain(Everything, plain), VALUE)
+    encoded = {**encode_value(VALUE), "count": 3.0, "flag": 1.0, "real": [[1.0, None, 2]]}
+    assert_same_value(decode_value(Everything, encoded), VALUE)

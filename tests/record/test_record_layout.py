@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from algophase.record.codec import UNRECORDED, from_plain
+from algophase.record.codec import UNRECORDED, decode_value
 from algophase.record.layout import Layout, to_record
 
 
@@ -50,8 +50,8 @@ def test_a_layout_leads_there_and_back() -> None:
         ("radius", 2.0),
         ("wide", True),
     ]
-    assert from_plain(Evidence, Evidence.LAYOUT.plain(record)) == EVIDENCE
-    assert Evidence.LAYOUT.plain({"frequency": 5, "other": 1}) == {"circle": {"frequency": 5}}
+    assert decode_value(Evidence, Evidence.LAYOUT.tree(record)) == EVIDENCE
+    assert Evidence.LAYOUT.tree({"frequency": 5, "other": 1}) == {"circle": {"frequency": 5}}
 
 
 def test_a_record_uses_the_layouts_of_what_is_inside() -> None:

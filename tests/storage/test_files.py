@@ -70,12 +70,12 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> Non
     pipe = tmp_path / "runs-000000-1-00000000.parquet"
     os.mkfifo(pipe)
     for read in (read_bytes, read_runs, column_names, lambda path: read_runs(path.parent)):
-        with pytest.raises(InputError, match="it is not a plain file"):
+        with pytest.raises(InputError, match="it is not a regular file"):
             read(pipe)
     os.mkfifo(tmp_path / "network.safetensors")
-    with pytest.raises(InputError, match="it is not a plain file"):
+    with pytest.raises(InputError, match="it is not a regular file"):
         load(tmp_path / "network.safetensors")
-    with pytest.raises(InputError, match="it is not a plain file"):
+    with pytest.raises(InputError, match="it is not a regular file"):
         read_bytes(Path("/dev/zero"))
 
 

@@ -27,7 +27,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import ClockSettings, TaskSettings
 from algophase.networks import Cache, Clock, Network, Recorded
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.record.codec import to_plain
+from algophase.record.codec import encode_value
 from algophase.reports.figures import draw_all
 from algophase.reports.make import report
 from algophase.storage import load, save
@@ -95,7 +95,7 @@ def test_a_garbled_analysis_is_refused(tmp_path: Path) -> None:
 def content_of(network: Network) -> str:
     """All that `load` gives, to the bit."""
     assert isinstance(network, Recorded)
-    analysis = to_plain(network.known_analysis)
+    analysis = encode_value(network.known_analysis)
     numbers = {name: value.tolist() for name, value in network.state_dict().items()}
     return repr((network.id, network.notes, network.settings, analysis, numbers))
 

@@ -250,7 +250,7 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         ),
         (
             '[network]\nkind = "linear"\n[task]\nequals_sign = true',
-            "a linear network takes the plain token layout",
+            "a linear network reads the tokens a b",
         ),
         ("[network]\nwidth = {grid = []}", r"grid of network.width is \[\]"),
         ("[network", "is not a TOML file"),

@@ -1,7 +1,7 @@
 """A network's copy in double precision on the device where it is analyzed.
 
-A plain copy to a GPU waits until everything queued there is done. A copy through page-locked memory
-does not, so all tensors go over in one.
+An ordinary copy to a GPU waits until everything queued there is done. A copy through page-locked
+memory does not, so all tensors go over in one.
 """
 
 import copy
@@ -22,7 +22,7 @@ SomeModule = TypeVar("SomeModule", bound=nn.Module)
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 EMPTIED = (dict, OrderedDict, set, list)
 # What a copy may share: it cannot be changed.
-PLAIN = (
+SHAREABLE = (
     types.NoneType,
     int,
     float,
@@ -60,8 +60,8 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     tensors: list[Tensor] = [*network.parameters(), *network.buffers()]
     registered = set(map(id, tensors))
     for module in network.modules():  # a mask that its author did not register
-        plain_tensors = [value for value in vars(module).values() if isinstance(value, Tensor)]
-        tensors += [tensor for tensor in plain_tensors if id(tensor) not in registered]
+        attributes = [value for value in vars(module).values() if isinstance(value, Tensor)]
+        tensors += [tensor for tensor in attributes if id(tensor) not in registered]
 
     floating = [tensor for tensor in tensors if tensor.is_floating_point()]
     copies = upload(floating, torch.device(device), torch.float64)
@@ -72,41 +72,43 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     for tensor, copied in copy_of.items():
         if isinstance(tensor, nn.Parameter):
             copy_of[tensor] = nn.Parameter(copied, False)
-    if is_plain(network):
+    if is_copyable(network):
         return _copied(network, copy_of, {}).eval()
     # Wherever a tensor is referred to, its copy is.
     memo: dict[int, object] = {id(tensor): copied for tensor, copied in copy_of.items()}
     return copy.deepcopy(network, memo).eval()
 
 
-def is_plain(network: nn.Module) -> bool:
-    """Whether its modules hold parameters, buffers, modules and plain values alone: all networks
-    of ours do, without hooks.
+def is_copyable(network: nn.Module) -> bool:
+    """Whether its modules hold parameters, buffers, modules and immutable values alone: all
+    networks of ours do, without hooks.
     """
-    return all(_is_plain(module) for module in network.modules())
+    return all(_is_copyable(module) for module in network.modules())
 
 
-def _is_plain(module: nn.Module) -> bool:
+def _is_copyable(module: nn.Module) -> bool:
     rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
-    plain = all((type(value) in EMPTIED and not value) or _may_be_shared(value) for value in rest)
-    return plain and not hasattr(module, "__deepcopy__")
+    copyable = all(
+        (type(value) in EMPTIED and not value) or _may_be_shared(value) for value in rest
+    )
+    return copyable and not hasattr(module, "__deepcopy__")
 
 
-def plain_values(module: nn.Module) -> Iterator[tuple[str, Hashable]]:
+def own_values(module: nn.Module) -> Iterator[tuple[str, Hashable]]:
     """A module's own numbers, names and settings, by their names."""
     return ((name, value) for name, value in vars(module).items() if _may_be_shared(value))
 
 
 def _may_be_shared(value: object) -> bool:
     if type(value) is tuple:
-        return all(isinstance(item, PLAIN) for item in value)
-    return isinstance(value, PLAIN)
+        return all(isinstance(item, SHAREABLE) for item in value)
+    return isinstance(value, SHAREABLE)
 
 
 def _copied(
     module: SomeModule, copy_of: Mapping[Tensor, Tensor], copies: dict[int, nn.Module]
 ) -> SomeModule:
-    """A plain module with other tensors, in a tenth of the time of a deep copy.
+    """A copyable module with other tensors, in a tenth of the time of a deep copy.
 
     copies: of the modules so far, by the id of what is copied.
     """

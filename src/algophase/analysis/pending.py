@@ -5,7 +5,7 @@ about 1.5 ms, and an analysis asks three or four times. So whatever computes on 
 `Pending` value. Code that needs the value is a coroutine and says `await`; `run_overlapped` goes on
 with other networks there and comes back a few networks later, when the numbers have long arrived.
 
-On a CPU the numbers are there at once, nothing overlaps, and `await` reads as a plain call.
+On a CPU the numbers are there at once, nothing overlaps, and `await` reads as an ordinary call.
 """
 
 from collections import deque

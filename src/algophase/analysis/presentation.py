@@ -1,4 +1,4 @@
-"""What pages and pictures show of an analysis, as the plain values that they take."""
+"""What pages and pictures show of an analysis, as the values that they take."""
 
 import math
 from typing import TYPE_CHECKING

@@ -33,7 +33,7 @@ from algophase.analysis.verdict.paper_label import (
     circularity_name,
 )
 from algophase.core.lines import TIE
-from algophase.record.codec import from_plain, read_fields, to_plain, undefined_numbers
+from algophase.record.codec import decode_value, encode_value, read_fields, undefined_numbers
 from algophase.record.columns import items_of, part_of
 from algophase.record.layout import Layout, to_record
 
@@ -120,7 +120,7 @@ ANATOMY = Layout(
 
 
 def record_of(analysis: "Analysis") -> dict[str, Any]:
-    """Plain values, null for what is undefined. What a row of an older table does not have is
+    """JSON values, null for what is undefined. What a row of an older table does not have is
     left out.
     """
     record: dict[str, Any] = {"id": analysis.id}
@@ -154,15 +154,15 @@ def fields_of_row(
         describes them. A row that lacks or garbles anything raises KeyError, TypeError or
         ValueError; what an older table does not hold is NaN.
     """
-    modulus = from_plain(int, row["modulus"])
-    values = {quantity.name: from_plain(float, row.get(quantity.name)) for quantity in metrics()}
+    modulus = decode_value(int, row["modulus"])
+    values = {quantity.name: decode_value(float, row.get(quantity.name)) for quantity in metrics()}
     circularities = row.get("operand_circularity") or [row["circularity"]]
-    by_operand = from_plain(tuple[float, ...], circularities)
+    by_operand = decode_value(tuple[float, ...], circularities)
     program = _read_program(part_of(row, "program"), modulus, values["accuracy"])
     instances = _read_instances(row, modulus)
     paper = _read_paper(row)
     return {
-        "id": from_plain(str, row["run_id"]),
+        "id": decode_value(str, row["run_id"]),
         "metrics": values,
         "operand_circularity": by_operand,
         "verdict": _read_verdict(row, program, instances),
@@ -198,9 +198,9 @@ def _measurements(
 
 
 def _read_paper(row: Mapping[str, Any]) -> PaperVerdict:
-    plain = PAPER.plain(row)
-    plain["reasons"] = _bounded(plain["reasons"])
-    return from_plain(PaperVerdict, plain)
+    encoded = PAPER.tree(row)
+    encoded["reasons"] = _bounded(encoded["reasons"])
+    return decode_value(PaperVerdict, encoded)
 
 
 def _read_shape(paper: PaperVerdict) -> tuple[Shape, str] | None:
@@ -216,10 +216,10 @@ def _read_shape(paper: PaperVerdict) -> tuple[Shape, str] | None:
 
 def _read_program(columns: Mapping[str, Any], modulus: int, accuracy: float) -> Program:
     """Shares, key frequencies and the harmonics of their profiles."""
-    plain: dict[str, Any] = {"frequencies": [], "frequency_shares": [], "harmonics": []}
-    plain |= undefined_numbers(Program)
-    plain |= PROGRAM.plain(columns)
-    values = read_fields(Program, plain)
+    encoded: dict[str, Any] = {"frequencies": [], "frequency_shares": [], "harmonics": []}
+    encoded |= undefined_numbers(Program)
+    encoded |= PROGRAM.tree(columns)
+    values = read_fields(Program, encoded)
     nothing = np.zeros((len(values["frequencies"]), 0))
     if not values["frequencies"]:
         values["harmonics"] = nothing
@@ -242,15 +242,15 @@ def _read_instances(row: Mapping[str, Any], modulus: int) -> Instances:
     return Instances(
         instances=instances,
         circles=(),
-        additivity=from_plain(float, row.get("additivity")),
+        additivity=decode_value(float, row.get("additivity")),
         remainder=1.0 - sum(instance.share for instance in instances),
-        outstanding=from_plain(int, row.get("outstanding") or 0),
+        outstanding=decode_value(int, row.get("outstanding") or 0),
     )
 
 
 def _read_instance(columns: Mapping[str, Any], modulus: int) -> Instance:
-    values = read_fields(Instance, INSTANCE.plain(columns)["instance"])
-    fits = from_plain(tuple[float, ...], columns["fits"])
+    values = read_fields(Instance, INSTANCE.tree(columns)["instance"])
+    fits = decode_value(tuple[float, ...], columns["fits"])
     return Instance(
         **values,
         fits=dict(zip(FITTED, fits, strict=True)),
@@ -268,13 +268,13 @@ def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances
     """
     if row.get("verdict") is None:
         return NO_VERDICT
-    plain = VERDICT.plain(row)
-    plain["sentence"] = str(plain["sentence"])[:LONGEST_TEXT]
-    plain["reasons"] = _bounded(plain["reasons"])
-    plain["forms"] = row.get("instances.form") or []
-    plain["distances"] = {}
-    plain["confidence"]["additivity"] = instances.additivity
-    recorded = from_plain(Verdict, plain)
+    encoded = VERDICT.tree(row)
+    encoded["sentence"] = str(encoded["sentence"])[:LONGEST_TEXT]
+    encoded["reasons"] = _bounded(encoded["reasons"])
+    encoded["forms"] = row.get("instances.form") or []
+    encoded["distances"] = {}
+    encoded["confidence"]["additivity"] = instances.additivity
+    recorded = decode_value(Verdict, encoded)
     if len(recorded.forms) != len(instances.instances):
         raise ValueError("a form for each instance")
     if math.isnan(program.accuracy):
@@ -300,14 +300,14 @@ def _read_circles(
     evidence = []
     for item, circle in zip(items, by_weights, strict=True):
         evidence.append(_read_evidence(item, circle))
-    frequencies = from_plain(tuple[int, ...], row.get("frequencies") or [])
+    frequencies = decode_value(tuple[int, ...], row.get("frequencies") or [])
     if frequencies != tuple(item.circle.frequency for item in evidence):
         raise ValueError("the row has other circles")
     return tuple(evidence)
 
 
 def _read_evidence(columns: Mapping[str, Any], circle: Circle | None) -> CircleEvidence:
-    plain: dict[str, Any] = undefined_numbers(CircleEvidence) | CIRCLE.plain(columns)
-    described = undefined_numbers(Circle) | plain["circle"]
-    plain["circle"] = described if circle is None else to_plain(circle)
-    return from_plain(CircleEvidence, plain)
+    encoded: dict[str, Any] = undefined_numbers(CircleEvidence) | CIRCLE.tree(columns)
+    described = undefined_numbers(Circle) | encoded["circle"]
+    encoded["circle"] = described if circle is None else encode_value(circle)
+    return decode_value(CircleEvidence, encoded)

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from algophase.analysis.device import in_float64, is_plain, plain_values
+from algophase.analysis.device import in_float64, is_copyable, own_values
 from algophase.analysis.pending import Packed
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
@@ -184,12 +184,12 @@ def kind_of(subject: Subject) -> Hashable | None:
     forward pass.
     """
     network = subject.network
-    if not network.is_recordable or not is_plain(network):
+    if not network.is_recordable or not is_copyable(network):
         return None
     traits = tuple(
         (name, value)
         for module in network.modules()
-        for name, value in plain_values(module)
+        for name, value in own_values(module)
         if name not in NAMES
     )
     kind = type(network), network.settings.shapes(), traits

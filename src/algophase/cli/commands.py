@@ -42,20 +42,20 @@ VALUES = {
 }
 
 
-class PlainCommand(TyperCommand):
-    """One command, with plain help."""
+class Command(TyperCommand):
+    """One command, with help as people read it."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _plain(super().get_params(ctx))
+        return _described(super().get_params(ctx))
 
 
-class PlainGroup(TyperGroup):
+class Commands(TyperGroup):
     """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end
     without a word.
     """
 
     def get_params(self, ctx: Any) -> Any:
-        return _plain(super().get_params(ctx))
+        return _described(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         from typer import Exit
@@ -67,7 +67,7 @@ class PlainGroup(TyperGroup):
             raise Exit(130) from None
 
 
-def _plain(parameters: list[Any]) -> list[Any]:
+def _described(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
         if parameter.param_type_name == "argument":
             _describe_argument(parameter)
@@ -102,7 +102,7 @@ def _value(option: Any) -> str:
 
 
 app = typer.Typer(
-    cls=PlainGroup,
+    cls=Commands,
     help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, "
     "or something else.",
     no_args_is_help=True,
@@ -156,9 +156,9 @@ for module in (
     explore,
 ):
     command = getattr(module, module.__name__.rpartition(".")[2])
-    app.command(
-        cls=PlainCommand, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__)
-    )(command)
+    app.command(cls=Command, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(
+        command
+    )
 
 
 def main() -> None:

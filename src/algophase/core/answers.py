@@ -156,9 +156,9 @@ def _group_behind(table: Numbers) -> _Behind | None:
     if (elements[identity] == numbers).mean() > 0.5 and (
         elements[:, identity] == numbers
     ).mean() > 0.5:
-        plain = _candidate(table, elements, numbers, numbers)
-        if plain is not None:
-            return plain
+        candidate = _candidate(table, elements, numbers, numbers)
+        if candidate is not None:
+            return candidate
     whole_rows = (np.sort(elements, axis=1) == numbers).all(axis=1)
     whole_columns = (np.sort(elements, axis=0) == numbers[:, None]).all(axis=0)
     if not whole_rows.any() or not whole_columns.any():

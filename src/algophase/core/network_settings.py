@@ -93,9 +93,8 @@ class NetworkSettings(Settings):
         """
         if not self.reads_layouts and (task.separate_vocabularies or task.equals_sign):
             raise InputError(
-                f"a {self.kind} network takes the plain token layout; separate_vocabularies and "
-                "equals_sign "
-                "need a transformer (model alpha-prime has separate embeddings of its own)"
+                f"a {self.kind} network reads the tokens a b; separate_vocabularies and "
+                "equals_sign need a transformer (model alpha-prime has an embedding per operand)"
             )
 
     def published_training(self) -> "TrainingSettings":

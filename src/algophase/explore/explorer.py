@@ -1,4 +1,4 @@
-"""What the page shows of a view, as plain methods that need no browser.
+"""What the page shows of a view, as methods that need no browser.
 
 The address is the one source of truth. Controls only change it (`changes.py`); everything shown
 follows from it. `echo` is the address a control asked for last: where it comes back, the controls

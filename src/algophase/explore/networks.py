@@ -260,7 +260,7 @@ class Networks:
 
 
 def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
-    """A run's weights from a directory, checked to be a plain file in it and a network of the
+    """A run's weights from a directory, checked to be a regular file in it and a network of the
     row's settings.
     """
     path = directory / f"{run_id}.safetensors"
@@ -268,7 +268,7 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
         return None
     for file in (path, path.with_suffix(".json")):
         if file.is_symlink() or not file.is_file():
-            raise InputError(f"{file} is not a plain file: it is not read")
+            raise InputError(f"{file} is not a regular file: it is not read")
         if file.stat().st_size > LARGEST_FILE:
             raise InputError(f"{file} is larger than {LARGEST_FILE >> 20} MB: it is not read")
     network = load_network(path)

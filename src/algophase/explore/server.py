@@ -1,7 +1,7 @@
 """Serving pages on this machine: one sweep's, or the map of all populations with the page of each
 sweep behind it.
 
-The map is plain HTML and is there at once. A sweep's page is made when it is first asked for.
+The map is static HTML and is there at once. A sweep's page is made when it is first asked for.
 """
 
 import re

@@ -125,15 +125,15 @@ def templates(module: nn.Module, names: Sequence[str], p: int) -> list[str]:
         rows = getattr(getattr(first, "W_E", None), "shape", (None,))[0]
     if isinstance(first, nn.Linear):
         return ["one-hot" if first.in_features == 2 * p else "one-hot sum", "a b", "a, b"]
-    plain = ["a, b", "a b"] if len(_positional(module)) > 1 else ["a b", "a, b"]
+    operands_alone = ["a, b", "a b"] if len(_positional(module)) > 1 else ["a b", "a, b"]
     if len(names) == 2 or rows is None or rows == p:
-        return [*plain, *(["a b ="] if rows != p else [])]
+        return [*operands_alone, *(["a b ="] if rows != p else [])]
     return {
-        p + 1: ["a b =", *plain],
-        p + 2: ["a + b =", *plain],
-        2 * p: [f"a b+{p}", *plain],
+        p + 1: ["a b =", *operands_alone],
+        p + 2: ["a + b =", *operands_alone],
+        2 * p: [f"a b+{p}", *operands_alone],
         2 * p + 1: [f"a b+{p} {2 * p}"],
-    }.get(rows, [*plain, "a b ="])
+    }.get(rows, [*operands_alone, "a b ="])
 
 
 def _positional(module: nn.Module) -> list[str]:

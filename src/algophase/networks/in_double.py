@@ -53,8 +53,8 @@ def _is_short(value: Any) -> bool:
 def _computed_in_double(
     func: Any, args: tuple[Any, ...], named: dict[str, Any], result: Tensor
 ) -> Tensor:
-    """What a function gives that made floats out of whole or plain numbers, without the rounding
-    to float32.
+    """What a function gives that made floats from integers or Python numbers, not rounded to
+    float32.
     """
     name = getattr(func, "__name__", "")
     if name.startswith(RANDOM):

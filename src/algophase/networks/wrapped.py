@@ -1,4 +1,4 @@
-"""`wrap`: any PyTorch module, or a plain function of (a, b), as a network to analyze."""
+"""`wrap`: any PyTorch module, or a function of (a, b), as a network to analyze."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""Text and HTML from plain values: the summary of a network, its card, the file of its program."""
+"""Text and HTML from values: the summary of a network, its card, the file of its program."""

@@ -1,4 +1,4 @@
-"""The backend that draws nothing: a picture's numbers and words as plain values, for tests."""
+"""The backend that draws nothing: a picture's numbers and words as Python values, for tests."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any

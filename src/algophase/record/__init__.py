@@ -1,1 +1,1 @@
-"""Dataclasses as plain values, as JSON and as columns of a table, and back."""
+"""Dataclasses as JSON values and as columns of a table, and back."""

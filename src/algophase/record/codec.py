@@ -1,9 +1,9 @@
-"""Dataclasses as plain values that JSON holds, and back, by the types that their fields declare.
+"""Dataclasses as JSON values, and back, by the types that their fields declare.
 
 A dataclass is an object with its fields, a tuple a list, an undefined number null. An array keeps
 its shape: `{"shape": [2, 3], "numbers": [[...]]}`, with a second list where it is complex.
 
-Plain values may come from a file of anyone's: whatever has another type than the field that it is
+JSON values may come from a file of anyone's: whatever has another type than the field that it is
 read into raises TypeError, ValueError or KeyError.
 """
 
@@ -31,39 +31,39 @@ def recorded_fields(kind: Any) -> list["dataclasses.Field[Any]"]:
     return [field for field in dataclasses.fields(kind) if field.metadata.get("recorded", True)]
 
 
-def to_plain(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in recorded_fields(value)]
-        return {name: to_plain(getattr(value, name)) for name in names}
+        return {name: encode_value(getattr(value, name)) for name in names}
     if isinstance(value, Tensor):
-        return to_plain(value.detach().cpu().numpy())
+        return encode_value(value.detach().cpu().numpy())
     if isinstance(value, np.ndarray):
-        return _array_to_plain(value)
+        return _encode_array(value)
     if isinstance(value, Mapping):
-        return {str(name): to_plain(item) for name, item in value.items()}
+        return {str(name): encode_value(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
+        return [encode_value(item) for item in value]
     return value
 
 
-def _array_to_plain(array: NDArray[Any]) -> dict[str, Any]:
+def _encode_array(array: NDArray[Any]) -> dict[str, Any]:
     parts = [array.real, array.imag] if np.iscomplexobj(array) else [array]
-    numbers = [to_plain(part.ravel().tolist()) for part in parts]
+    numbers = [encode_value(part.ravel().tolist()) for part in parts]
     return {"shape": list(array.shape), "numbers": numbers}
 
 
-def from_plain(kind: type[T], plain: Any) -> T:
-    """The value of this type that `to_plain` was given."""
+def decode_value(kind: type[T], encoded: Any) -> T:
+    """The value of this type that `encode_value` was given."""
     read = _reader(cast(Any, kind))
-    return cast(T, read(plain))
+    return cast(T, read(encoded))
 
 
-def read_fields(kind: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a dataclass that are among these plain values, each as its type."""
+def read_fields(kind: Any, encoded: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass that are among these JSON values, each as its type."""
     readers = _field_readers(kind)
-    return {name: read(plain[name]) for name, read in readers.items() if name in plain}
+    return {name: read(encoded[name]) for name, read in readers.items() if name in encoded}
 
 
 def undefined_numbers(kind: Any) -> dict[str, None]:
@@ -73,7 +73,7 @@ def undefined_numbers(kind: Any) -> dict[str, None]:
 
 @functools.cache
 def _reader(kind: Any) -> Read:
-    """The function that reads plain values of a type. Kept: a table has thousands of rows."""
+    """The function that reads JSON values of a type. Kept: a table has thousands of rows."""
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return functools.partial(_read_dataclass, kind)
     origin = get_origin(kind)
@@ -90,7 +90,7 @@ def _reader(kind: Any) -> Read:
         return _read_array
     if issubclass(origin, Mapping):
         return _mapping_reader(arguments[1])
-    raise TypeError(f"no plain value is read as {kind}")
+    raise TypeError(f"no JSON value is read as {kind}")
 
 
 @functools.cache
@@ -110,63 +110,63 @@ def _required_fields(kind: Any) -> list[str]:
     return names
 
 
-def _read_dataclass(kind: Any, plain: Any) -> Any:
-    """A field that plain values of an earlier version lack has its default."""
+def _read_dataclass(kind: Any, encoded: Any) -> Any:
+    """A field that JSON values of an earlier version lack has its default."""
     for name in _required_fields(kind):
-        if name not in plain:
+        if name not in encoded:
             raise KeyError(name)
-    return kind(**read_fields(kind, plain))
+    return kind(**read_fields(kind, encoded))
 
 
-def _read_instance(kind: type, plain: Any) -> Any:
-    if not isinstance(plain, kind):
-        raise TypeError(f"{plain!r} is not of type {kind.__name__}")
-    return plain
+def _read_instance(kind: type, encoded: Any) -> Any:
+    if not isinstance(encoded, kind):
+        raise TypeError(f"{encoded!r} is not of type {kind.__name__}")
+    return encoded
 
 
-def _read_float(plain: Any) -> float:
-    if plain is None:
+def _read_float(encoded: Any) -> float:
+    if encoded is None:
         return math.nan
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise TypeError(f"{plain!r} is not a number")
+    if isinstance(encoded, bool) or not isinstance(encoded, int | float):
+        raise TypeError(f"{encoded!r} is not a number")
     try:
-        return float(plain)
+        return float(encoded)
     except OverflowError:
         raise ValueError("an integer of that many digits is not a number here") from None
 
 
-def _read_int(plain: Any) -> int:
+def _read_int(encoded: Any) -> int:
     """A table with gaps makes 128.0 out of 128."""
-    number = _read_float(plain)
+    number = _read_float(encoded)
     if not number.is_integer():
-        raise ValueError(f"{plain!r} is not an integer")
-    return int(plain)
+        raise ValueError(f"{encoded!r} is not an integer")
+    return int(encoded)
 
 
-def _read_bool(plain: Any) -> bool:
-    if plain not in (0, 1):
-        raise ValueError(f"{plain!r} is neither true nor false")
-    return bool(plain)
+def _read_bool(encoded: Any) -> bool:
+    if encoded not in (0, 1):
+        raise ValueError(f"{encoded!r} is neither true nor false")
+    return bool(encoded)
 
 
-def _read_choice(choices: tuple[Any, ...], plain: Any) -> Any:
-    if plain not in choices:
-        raise ValueError(f"{plain!r} is none of {choices}")
-    return plain
+def _read_choice(choices: tuple[Any, ...], encoded: Any) -> Any:
+    if encoded not in choices:
+        raise ValueError(f"{encoded!r} is none of {choices}")
+    return encoded
 
 
 def _optional_reader(kinds: tuple[Any, ...]) -> Read:
     """Of `T | None`."""
     (inner,) = [kind for kind in kinds if kind is not type(None)]
     read = _reader(inner)
-    return lambda plain: None if plain is None else read(plain)
+    return lambda encoded: None if encoded is None else read(encoded)
 
 
 def _tuple_reader(kinds: tuple[Any, ...]) -> Read:
     readers = [_reader(kind) for kind in kinds if kind is not Ellipsis]
 
-    def read_tuple(plain: Any) -> tuple[Any, ...]:
-        items = _read_instance(list, plain)
+    def read_tuple(encoded: Any) -> tuple[Any, ...]:
+        items = _read_instance(list, encoded)
         by_place = readers * len(items) if Ellipsis in kinds else readers
         return tuple(read(item) for read, item in zip(by_place, items, strict=True))
 
@@ -175,24 +175,28 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Read:
 
 def _mapping_reader(kind: Any) -> Read:
     read = _reader(kind)
-    return lambda plain: {str(name): read(item) for name, item in plain.items()}
+    return lambda encoded: {str(name): read(item) for name, item in encoded.items()}
 
 
-def _read_array(plain: Any) -> NDArray[Any]:
+def _read_array(encoded: Any) -> NDArray[Any]:
     """Nested lists of numbers too, as a table has them."""
-    if isinstance(plain, list):
-        return np.array(_read_nested(plain), dtype=float)
-    parts = [np.array(_read_nested(part), dtype=float) for part in plain["numbers"]]
+    if isinstance(encoded, list):
+        return np.array(_read_nested(encoded), dtype=float)
+    parts = [np.array(_read_nested(part), dtype=float) for part in encoded["numbers"]]
     array = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
-    return array.reshape(plain["shape"])
+    return array.reshape(encoded["shape"])
 
 
-def _read_nested(plain: Any) -> Any:
-    return [_read_nested(item) for item in plain] if isinstance(plain, list) else _read_float(plain)
+def _read_nested(encoded: Any) -> Any:
+    return (
+        [_read_nested(item) for item in encoded]
+        if isinstance(encoded, list)
+        else _read_float(encoded)
+    )
 
 
-def _read_tensor(plain: Any) -> Tensor:
-    return torch.from_numpy(_read_array(plain))
+def _read_tensor(encoded: Any) -> Tensor:
+    return torch.from_numpy(_read_array(encoded))
 
 
 _SIMPLE: Final[Mapping[Any, Read]] = {
@@ -200,5 +204,5 @@ _SIMPLE: Final[Mapping[Any, Read]] = {
     int: _read_int,
     bool: _read_bool,
     Tensor: _read_tensor,
-    Any: lambda plain: plain,
+    Any: lambda encoded: encoded,
 }

@@ -4,9 +4,9 @@ A `Layout` says once which attribute each entry of the record is, for both direc
 
     CIRCLE = Layout({"frequency": "circle.frequency", "role": "role"})
     CIRCLE.record(evidence)                  # {"frequency": 5, "role": "Pizza"}
-    CIRCLE.plain({"frequency": 5, ...})      # {"circle": {"frequency": 5}, "role": ...}
+    CIRCLE.tree({"frequency": 5, ...})       # {"circle": {"frequency": 5}, "role": ...}
 
-The second is what `from_plain` reads. A class with a layout of its own has it as `LAYOUT`; others
+The second is what `decode_value` reads. A class with a layout of its own has it as `LAYOUT`; others
 are recorded field by field. Arrays are nested lists.
 """
 
@@ -46,13 +46,13 @@ class Layout:
         return cls({name: name for name in names})
 
     def record(self, value: Any) -> dict[str, Any]:
-        """The entries of a value, plain, in the order of the layout."""
+        """The entries of a value as JSON values, in the order of the layout."""
         return {name: to_record(get(value)) for name, get in self._getters.items()}
 
     def records(self, values: Iterable[Any]) -> list[dict[str, Any]]:
         return [self.record(value) for value in values]
 
-    def plain(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def tree(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """A record's entries at the paths of their attributes. An entry that it lacks is left
         out.
         """
@@ -67,7 +67,7 @@ class Layout:
 
 
 def to_record(value: Any) -> Any:
-    """Plain values for people, null for what is undefined."""
+    """JSON values for people to read, null for what is undefined."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, tuple | list):

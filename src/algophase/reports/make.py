@@ -32,7 +32,7 @@ from algophase.storage.sweep_directory import SNAPSHOT
 
 log = logging.getLogger(__name__)
 
-# Of the gallery: the population a plain one-layer network of the published width comes from
+# Of the gallery: the population a one-layer network of the published width comes from
 HOME = "fixed-width"
 
 

@@ -1,4 +1,4 @@
-"""Populations as small pictures, in plain SVG and HTML: each run by its two metrics, a color and a
+"""Populations as small pictures, in SVG and HTML: each run by its two metrics, a color and a
 shape for each verdict.
 
 A browser draws them at once, without a script or a plotting library.

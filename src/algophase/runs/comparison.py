@@ -52,7 +52,7 @@ WIDTH_SLICES = 4
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two populations compared. str() says it in plain words, to_dict() as data; the runs used
+    """Two populations compared. str() says it in words, to_dict() as data; the runs used
     are in `groups`.
     """
 

@@ -1,4 +1,4 @@
-"""A comparison in plain words and as data."""
+"""A comparison in words and as data."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

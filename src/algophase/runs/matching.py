@@ -18,9 +18,9 @@ from algophase.runs.runs import (
     NOTHING,
     Runs,
     columns_in_words,
+    comparable_setting,
     has_circularity,
     has_width,
-    plain_setting,
 )
 from algophase.runs.statistics import same_distribution
 
@@ -130,7 +130,7 @@ def match(
 
 def _values(column: "pandas.Series[Any]") -> list[object]:
     """In order: numbers of all types together, as 0.5 lies between 0 and 1, then the rest."""
-    values = {plain_setting(value) for value in column.unique()}
+    values = {comparable_setting(value) for value in column.unique()}
     return sorted(values, key=_by_type_and_value)
 
 
@@ -148,7 +148,7 @@ def _listed(values: list[object], key: str = "") -> str:
 
 def _keep(side: Runs, key: str, common: set[object], other_name: str) -> Runs:
     """The runs whose setting has one of the common values."""
-    values = side.frame[key].map(plain_setting)
+    values = side.frame[key].map(comparable_setting)
     left_out = [value for value in _values(side.frame[key]) if value not in common]
     reason = f"{key.replace('_', ' ')} {_listed(left_out, key)}: not in {other_name}"
     return side.without(values.isin(common), reason)
@@ -160,7 +160,7 @@ def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
     label = pandas.Series("", index=runs.index, dtype=object)
     for position, key in enumerate(keys):
         as_text: Callable[[object], str] = _yes_no if key in FLAGS else str
-        values = runs[key].map(plain_setting).map(as_text)
+        values = runs[key].map(comparable_setting).map(as_text)
         comma = ", " if position else ""
         label = label + f"{comma}{key.replace('_', ' ')} " + values
     return label

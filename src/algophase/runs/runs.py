@@ -576,7 +576,7 @@ def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Ser
         raise InputError(f"column {column} of {name} is not all numbers") from None
 
 
-def plain_setting(value: object) -> object:
+def comparable_setting(value: object) -> object:
     """A setting in a form that is equal wherever it comes from: 59 and 59.0, True and 1,
     missing.
     """
@@ -607,7 +607,7 @@ def has_circularity(frame: "pandas.DataFrame") -> bool:
     sign (appendix I).
     """
     for key in FLAGS:
-        if key in frame and (frame[key].map(plain_setting) == 1).any():
+        if key in frame and (frame[key].map(comparable_setting) == 1).any():
             return False
     return CIRCULARITY in frame and bool(frame[CIRCULARITY].notna().any())
 

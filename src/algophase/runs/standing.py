@@ -9,7 +9,7 @@ from algophase.analysis.catalogue import label, metrics, quantity
 from algophase.analysis.result import Analysis
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
-from algophase.runs.runs import MATCHED, Runs, plain_setting
+from algophase.runs.runs import MATCHED, Runs, comparable_setting
 
 if TYPE_CHECKING:
     import pandas
@@ -28,16 +28,15 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
             differences.append(f"operation {own[key]} (there add)")
         if key not in population.frame:
             continue
-        values = {plain_setting(value) for value in population.frame[key].unique()}
+        values = {comparable_setting(value) for value in population.frame[key].unique()}
         if key == "width" and population.continuous_width:
             low, high = population.frame[key].min(), population.frame[key].max()
             if "width" not in own or not low <= own["width"] <= high:
                 differences.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
-        elif plain_setting(own.get(key)) not in values:
+        elif comparable_setting(own.get(key)) not in values:
             population_values = ", ".join(sorted(map(str, values))[:5])
-            differences.append(
-                f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {population_values})"
-            )
+            own_value = comparable_setting(own.get(key))
+            differences.append(f"{key.replace('_', ' ')} {own_value} (there {population_values})")
     return differences
 
 

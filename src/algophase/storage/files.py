@@ -1,5 +1,5 @@
-"""Reading plain files, and writing files and directories beside their place and renaming them into
-it: a killed process leaves the old one or the new one.
+"""Reading regular files; writing files and directories beside their place and renaming them into
+it, so that a killed process leaves the old one or the new one.
 """
 
 import contextlib
@@ -188,11 +188,11 @@ def check_plain_file(path: Path) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise InputError(f"cannot read {path}: {os.strerror(errno.EISDIR)}")
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"cannot read {path}: it is not a plain file")
+        raise InputError(f"cannot read {path}: it is not a regular file")
 
 
 def size_of(path: Path, largest: int = LARGEST_FILE) -> int:
-    """How many bytes a plain file has. One that has too many to be read is an error."""
+    """How many bytes a regular file has. One that has too many to be read is an error."""
     check_plain_file(path)
     try:
         size = path.stat().st_size

@@ -22,7 +22,7 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
-from algophase.record.codec import from_plain, to_plain
+from algophase.record.codec import decode_value, encode_value
 from algophase.storage.files import read_bytes, write_atomically
 
 FORMAT = "algophase-analysis"
@@ -59,7 +59,7 @@ class KeptAnalyses:
             record = json.loads(gzip.decompress(read_bytes(path)))
             if record["digest"] != digest or record["sha256"] != _checksum(record["analysis"]):
                 return None
-            analysis: Analysis = from_plain(Analysis, record["analysis"])
+            analysis: Analysis = decode_value(Analysis, record["analysis"])
         except (
             InputError,
             OSError,
@@ -79,9 +79,9 @@ class KeptAnalyses:
         if not self._can_write or not _can_be_kept(network):
             return
         digest = network_digest(network, thresholds)
-        plain = to_plain(analysis)
-        record = {"format": FORMAT, "version": VERSION, "digest": digest, "analysis": plain}
-        record["sha256"] = _checksum(plain)
+        encoded = encode_value(analysis)
+        record = {"format": FORMAT, "version": VERSION, "digest": digest, "analysis": encoded}
+        record["sha256"] = _checksum(encoded)
         try:
             write_atomically(
                 self._path(digest), gzip.compress(json.dumps(record).encode(), mtime=0)
@@ -134,5 +134,5 @@ def _code_digest() -> str:
     return digest.hexdigest()
 
 
-def _checksum(plain: Any) -> str:
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+def _checksum(encoded: Any) -> str:
+    return hashlib.sha256(json.dumps(encoded, sort_keys=True).encode()).hexdigest()

@@ -29,7 +29,7 @@ from algophase.core.settings import (
 )
 from algophase.networks import Network, Recorded, template
 from algophase.networks.recorded import recorded
-from algophase.record.codec import to_plain
+from algophase.record.codec import encode_value
 from algophase.storage.files import given_path, write_atomically
 from algophase.storage.tensors import check_tensors
 
@@ -110,7 +110,7 @@ def encode(network: Network, analysis: Analysis | None = None) -> tuple[bytes, b
     if network.notes:
         description["notes"] = list(network.notes)
     if kept is not None:
-        description["analysis"] = to_plain(replace(kept, anatomy=None))
+        description["analysis"] = encode_value(replace(kept, anatomy=None))
     description[TENSORS_DIGEST] = hashlib.sha256(content).hexdigest()
     description[DESCRIPTION_DIGEST] = description_digest(description, COVERED)
     return content, (json.dumps(description, indent=2) + "\n").encode()

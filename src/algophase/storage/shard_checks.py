@@ -108,15 +108,15 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_null(kind) or field.name not in texts | numbers:
             continue
-        plain = (
+        is_number = (
             types.is_integer(kind)
             or types.is_boolean(kind)
             or kind in (pyarrow.float32(), pyarrow.float64())
         )
         target = kind
-        fits = plain
+        fits = is_number
         if types.is_floating(kind) or types.is_decimal(kind):
-            target = pyarrow.float64() if not plain else kind
+            target = pyarrow.float64() if not is_number else kind
             fits = True
         elif field.name in texts and (types.is_string(kind) or types.is_large_string(kind)):
             target = pyarrow.string()

@@ -1,6 +1,6 @@
 """How one setting varies over a space: a fixed value, a distribution, or one axis of a grid.
 
-Written as plain data (in TOML and in a sweep's own file): a bare value is fixed, and a table says
+Written as data (in TOML and in a sweep's own file): a bare value is fixed, and a table says
 how it varies,
 
     {uniform = [0, 1]}            {log_uniform = [32, 512], integer = true}
@@ -104,7 +104,7 @@ Distribution = Fixed | Uniform | Choice | Grid
 
 
 def read_distribution(name: str, data: object) -> Distribution:
-    """The distribution that plain data describes. `name` is the setting, for the error."""
+    """The distribution that the data describe. `name` is the setting, for the error."""
     if isinstance(data, str | bool | int | float):
         return Fixed(data)
     if not isinstance(data, dict):

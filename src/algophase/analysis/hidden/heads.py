@@ -123,7 +123,7 @@ class AttentionHeads:
         return {name: value for name, value in vars(self).items() if value.ndim == 1}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, null for what is undefined."""
+        """JSON values, null for what is undefined."""
         record: dict[str, Any] = to_record(self)
         return record
 

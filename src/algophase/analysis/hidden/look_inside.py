@@ -66,7 +66,7 @@ class HiddenLayer:
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, null for what is undefined."""
+        """JSON values, null for what is undefined."""
         record: dict[str, Any] = to_record(self)
         return record
 

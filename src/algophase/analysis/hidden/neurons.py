@@ -99,7 +99,7 @@ class Neurons:
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, null for what is undefined."""
+        """JSON values, null for what is undefined."""
         record: dict[str, Any] = to_record(self)
         return record
 

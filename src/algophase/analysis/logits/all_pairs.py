@@ -106,7 +106,7 @@ def share_right(right: Tensor) -> Tensor:
     count = right.sum(dim=(-2, -1)).double()
     return count / count.new_full(
         (), right.shape[-1] * right.shape[-2]
-    )  # by a plain number, a GPU multiplies by its inverse
+    )  # by a Python number, a GPU multiplies by its inverse
 
 
 def pair_losses(logits: Tensor) -> Tensor:

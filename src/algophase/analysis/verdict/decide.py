@@ -202,7 +202,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """label and sentence, the reasons in plain words, and how far each line is.
+    """label and sentence, the reasons in words, and how far each line is.
 
     forms: of the instances, in their order. pizza_share: the Pizza's of the logits of Clocks,
         Pizzas and both, or None.

@@ -31,7 +31,7 @@ Shape = Literal["line-like", "several frequencies", "nearly circular"]
 
 @dataclass(frozen=True)
 class PaperVerdict:
-    """label, its reasons in plain words, and what else decided it.
+    """label, its reasons in words, and what else decided it.
 
     metrics_agree: whether the two metrics point the same way; None where one of them does not vote,
         because it is undefined or because distance irrelevance lies between its two lines, and for

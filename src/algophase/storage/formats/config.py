@@ -184,7 +184,7 @@ class Config:
 
 
 def _stated_values(beside: Mapping[str, Any]) -> dict[str, Any]:
-    """All that may be a setting: plain values of the file itself, of its config, and of the
+    """All that may be a setting: values of the file itself, of its config, and of the
     config's sections.
     """
     mappings = [beside]

@@ -27,7 +27,7 @@ STATES = ("model", "state_dict", "model_state_dict", "network", "net")
 PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
 MOST_NAMED = 5  # tensors in a message
 # File names that do not name a network: their folder does
-PLAIN_NAMES = ("model", "final", "checkpoint", "pytorch_model")
+GENERIC_NAMES = ("model", "final", "checkpoint", "pytorch_model")
 RELEASED_PREFIX = "model_"  # of the authors' files
 
 
@@ -43,7 +43,7 @@ class NetworkFile:
     def name(self) -> str:
         """An id for want of any other: the name of the file, or of its folder."""
         folder = self.path.parent.name
-        return clean_id(folder if self.path.stem in PLAIN_NAMES and folder else self.path.stem)
+        return clean_id(folder if self.path.stem in GENERIC_NAMES and folder else self.path.stem)
 
 
 def _described_by(path: Path) -> tuple[Path, str]:

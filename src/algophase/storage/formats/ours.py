@@ -13,7 +13,7 @@ from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, network_from_dict, shown
 from algophase.networks import Network, Recorded
-from algophase.record.codec import from_plain
+from algophase.record.codec import decode_value
 from algophase.storage.files import JsonFile, clean_id
 from algophase.storage.formats.contents import Contents, Format, NetworkFile, Reading
 from algophase.storage.network_files import (
@@ -116,9 +116,9 @@ def _notes(entries: Mapping[str, Any], path: Path) -> tuple[str, ...]:
 
 def _kept_analysis(value: object) -> Analysis:
     """An analysis as `encode` keeps it: all but a linear network's anatomy."""
-    plain = {**value, "anatomy": None} if isinstance(value, Mapping) else value
+    encoded = {**value, "anatomy": None} if isinstance(value, Mapping) else value
     try:
-        analysis: Analysis = from_plain(Analysis, plain)
+        analysis: Analysis = decode_value(Analysis, encoded)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration) as error:
         raise InputError(f"the analysis kept with a network is not readable: {error}") from None
     return analysis

@@ -62,7 +62,7 @@ class Corrupt(Exception):
 
 
 class Refused(Exception):
-    """The file holds more than tensors and plain values. The message says what, after the file's
+    """The file holds more than tensors, numbers and text. The message says what, after the file's
     name.
     """
 
@@ -89,7 +89,7 @@ class View:
 
 @dataclass(frozen=True)
 class Unusual:
-    """A tensor that is not plain numbers one beside the other. why: what to say of it."""
+    """A tensor that is not dense. why: what to say of it."""
 
     why: str
 
@@ -258,7 +258,7 @@ def _storage(saved: object) -> Storage:
 
 
 class Machine:
-    """Interprets one pickle. Values are plain Python ones, `View`, `Unusual`, `Global` and
+    """Interprets one pickle. Values are Python's own, `View`, `Unusual`, `Global` and
     torch's types of numbers.
     """
 
@@ -532,7 +532,7 @@ def _read_old(file: IO[bytes]) -> Any:
 
 
 def read_pickled(path: Path) -> Any:
-    """What a .pt file holds: plain values and tensors. An InputError in one line where it cannot
+    """What a .pt file holds: numbers, text and tensors. An InputError in one line where it cannot
     be used.
     """
     size = size_of(path)

@@ -1,4 +1,4 @@
-"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json
+"""The authors' released networks: model_<id>.pt, a state dict, with config_<id>.json
 beside it.
 """
 

@@ -182,7 +182,7 @@ def choose_precision(
 
 
 def _available(engine: str, device: torch.device) -> str:
-    """The engine asked for, or the grid engine in plain torch where the machine lacks what the
+    """The engine asked for, or the grid engine in PyTorch alone where the machine lacks what the
     fused kernels need.
     """
     lacking = "there is no GPU" if device.type != "cuda" else missing_triton()

@@ -46,7 +46,7 @@ class History:
         return f"<History: {len(self.epochs):,} points up to epoch {max(self.epochs, default=0):,}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, null for what is not a number."""
+        """Lists, null for what is not a number."""
         record: dict[str, Any] = to_record(self)
         return record
 
