@@ -106,9 +106,9 @@ class Specimen(Subject):
         notes: Sequence[str] = (),
         history: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        known = None if analysis is None else analysis.subject
-        if known is not None and known.given is network and known.device.type == "cpu":
-            self.__dict__.update(known.__dict__)  # with all that was computed of it
+        subject = None if analysis is None else analysis.subject
+        if subject is not None and subject.given is network and subject.device.type == "cpu":
+            self.__dict__.update(subject.__dict__)  # with all that was computed of it
         else:
             super().__init__(network)
         self.name = name or str(network.id)
@@ -173,7 +173,8 @@ class Specimen(Subject):
             Its companion, or None.
         """
         return next(
-            (other for other in self.evidence if other.accompanies == item.circle.frequency), None
+            (circle for circle in self.evidence if circle.accompanies == item.circle.frequency),
+            None,
         )
 
     @cached_property

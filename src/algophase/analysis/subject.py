@@ -77,16 +77,16 @@ class Subject:
 
     def beside(self, network: Network) -> "Subject":
         """The same with another copy in float64, of which nothing is computed yet."""
-        other = object.__new__(Subject)
-        other.given, other.seen, other.tables, other.resolution = (
+        copy = object.__new__(Subject)
+        copy.given, copy.seen, copy.tables, copy.resolution = (
             self.given,
             self.seen,
             self.tables,
             self.resolution,
         )
-        other.shared_table = self.shared_table
-        other.network = network
-        return other
+        copy.shared_table = self.shared_table
+        copy.network = network
+        return copy
 
     def forget_largest(self) -> None:
         """Free what is larger than the logits, or as large, and is seldom asked for again."""

@@ -109,7 +109,7 @@ def _what(network: Network) -> str:
             ("separate vocabularies", network.task.separate_vocabularies),
             ("an equals sign", network.task.equals_sign),
         ]
-        written = "".join(f", {name}" for name, there in extras if there)
+        written = "".join(f", {name}" for name, is_kept in extras if is_kept)
         return (
             f"A transformer for {task}: {layers}, width {settings.width}, {settings.heads} "
             f"heads, {settings.activation}, "

@@ -155,10 +155,10 @@ def _copied(model: Any, task: TaskSettings, attention_rate: float) -> Transforme
                 f"this HookedTransformer has no {name}, which an attention-rate transformer has"
             )
         if theirs[name].shape != parameter.shape:
-            given, wanted = tuple(theirs[name].shape), tuple(parameter.shape)
+            shape, expected = tuple(theirs[name].shape), tuple(parameter.shape)
             raise InputError(
-                f"{name} of this HookedTransformer has shape {given}; its settings and the task "
-                f"call for {wanted}"
+                f"{name} of this HookedTransformer has shape {shape}; its settings and the task "
+                f"call for {expected}"
             )
         parameter.copy_(theirs[name])
     sequence = tokens(task, all_pairs(task.modulus)).to(next(model.parameters()).device)

@@ -48,14 +48,14 @@ def stages(networks: Mapping[int, Network]) -> list[Stage]:
     return along_training
 
 
-def draw_stages(shown: Sequence[Stage]) -> "Figure":
+def draw_stages(stages: Sequence[Stage]) -> "Figure":
     """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair
     of components.
     """
-    rows = max(len(stage.pairs) for stage in shown)
-    figure = new_figure(1.55 * len(shown) + 0.4, 1.8 * rows + 0.7)
-    grid = figure.subplots(rows, len(shown), squeeze=False)
-    for column, stage in enumerate(shown):
+    rows = max(len(stage.pairs) for stage in stages)
+    figure = new_figure(1.55 * len(stages) + 0.4, 1.8 * rows + 0.7)
+    grid = figure.subplots(rows, len(stages), squeeze=False)
+    for column, stage in enumerate(stages):
         specimen = stage.specimen
         for row in range(rows):
             axes = grid[row, column]

@@ -67,12 +67,12 @@ class Plates:
     plates: tuple[Plate, ...]
 
 
-def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
+def take(exhibit: Exhibit, circles: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
     """notes: a further line of each circle's title."""
-    if not shown:
+    if not circles:
         raise InputError(f"{exhibit.name} ({exhibit.network.id}) has no circle to isolate")
     plates = []
-    for index, item in enumerate(shown):
+    for index, item in enumerate(circles):
         lines = [
             _circle_name(exhibit, item),
             f"accuracy alone {item.accuracy_alone:.1%}",
@@ -186,10 +186,10 @@ def _over(term: str, step: int) -> str:
 
 
 def draw_isolated(
-    exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()
+    exhibit: Exhibit, circles: Sequence[CircleEvidence], notes: Sequence[str] = ()
 ) -> "Figure":
     """One column per circle. notes: a further line of each column's title."""
-    return draw_plates(take(exhibit, shown, notes))
+    return draw_plates(take(exhibit, circles, notes))
 
 
 def draw_plates(taken: Plates) -> "Figure":

@@ -53,7 +53,7 @@ def _size(count: int) -> float:
     return float(numpy.clip(4000 / max(count, 1), 5, 14))
 
 
-def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | None) -> None:
+def rate_panel(axes: "Axes", kinds: Kinds, measure: str, transition: Transition | None) -> None:
     """One metric by attention rate, with the boundary as a line, its interval as a band and the
     phase's limit dotted.
     """
@@ -63,7 +63,9 @@ def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | Non
         drawn = {"color": color, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
         points = _scatter(axes, runs["_rate"], runs[measure], _size(total), **drawn)
         points.set_rasterized(total > RASTER_FROM)
-    rate = found.boundary.rate if found is not None and found.boundary.within else None
+    rate = (
+        transition.boundary.rate if transition is not None and transition.boundary.within else None
+    )
     # without an interval, or with one as wide as all rates, there is no boundary to show
     if rate is not None and rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
         axes.axvline(rate.value, color="black", linewidth=1, zorder=1)
@@ -166,13 +168,13 @@ def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> "Figure":
 
 
 def unfiltered_figure(
-    kinds: Kinds, found: Mapping[str, Transition], wide_name: str, wide: Runs
+    kinds: Kinds, transitions: Mapping[str, Transition], wide_name: str, wide: Runs
 ) -> "Figure":
     """Above: one width, circular runs or not; below: runs of all widths."""
     figure = new_figure(WIDTH, 5.2)
     grid = figure.subplots(2, 2)
     for axes, measure in zip(grid[0], MEASURES, strict=True):
-        rate_panel(axes, kinds, measure, found[measure])
+        rate_panel(axes, kinds, measure, transitions[measure])
     plane_panels(list(grid[1]), wide, lines_by_width(wide), figure)
     grid[0, 0].set_title("width 128 (blue: circular, gray: not)", loc="left")
     grid[1, 0].set_title(wide_name, loc="left")

@@ -78,10 +78,13 @@ def readout_panel(pizza: PizzaAnatomy) -> Panel:
     angles = readout.angles[::EVERY]
     turns = (angles / math.pi).tolist()
     fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
-    said = "{name}, t = {x:.2f}π: {y:.3g}"
+    hover_text = "{name}, t = {x:.2f}π: {y:.3g}"
     network, cosine = "network", "A cos(2t + φ)"
     measured = Line(
-        x=turns, y=readout.values[::EVERY].numpy(), name=network, hover=Hover(said, name=network)
+        x=turns,
+        y=readout.values[::EVERY].numpy(),
+        name=network,
+        hover=Hover(hover_text, name=network),
     )
     fit = Line(
         x=turns,
@@ -89,7 +92,7 @@ def readout_panel(pizza: PizzaAnatomy) -> Panel:
         color=COLORS[5],
         dash="--",
         name=cosine,
-        hover=Hover(said, name=cosine),
+        hover=Hover(hover_text, name=cosine),
     )
     half_turns = Axis(
         name="angle t", ticks=[0, 0.5, 1, 1.5, 2], tick_names=["0", "π/2", "π", "3π/2", "2π"]

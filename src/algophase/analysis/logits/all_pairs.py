@@ -88,8 +88,8 @@ def correct_logits(logits: Tensor) -> Tensor:
 def largest_wrong_logits(logits: Tensor) -> Tensor:
     """max over c != a + b of Q[a, b, c], shape (..., p, p)."""
 
-    def of_rows(some: Tensor, rows: slice) -> Tensor:
-        return some.scatter(-1, _label_index(some, rows), -torch.inf).amax(-1)
+    def of_rows(logits: Tensor, rows: slice) -> Tensor:
+        return logits.scatter(-1, _label_index(logits, rows), -torch.inf).amax(-1)
 
     return by_rows(of_rows, logits, copies=2)
 
@@ -143,8 +143,8 @@ def by_difference(matrix: Tensor) -> Tensor:
     """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance
     irrelevance). Or several matrices.
     """
-    place = labels(matrix.shape[-1], matrix.device)  # [i, d] = i + d
-    return matrix.gather(-1, place.expand_as(matrix)).mT
+    columns = labels(matrix.shape[-1], matrix.device)  # [i, d] = i + d
+    return matrix.gather(-1, columns.expand_as(matrix)).mT
 
 
 def by_difference_and_sum(matrix: Tensor) -> Tensor:

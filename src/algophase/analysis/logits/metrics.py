@@ -92,7 +92,7 @@ def similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     compare, and it is NaN; where one does, it is 0."""
     if to_a is to_b:  # where embeddings are added
         return torch.where(to_a.any(dim=-1), to_a.new_ones(()), torch.nan)
-    of_a, of_b = (torch.linalg.vector_norm(each, dim=-1) for each in (to_a, to_b))
+    of_a, of_b = (torch.linalg.vector_norm(gradient, dim=-1) for gradient in (to_a, to_b))
     one_vanishes = (of_a == 0) != (of_b == 0)
     return (
         torch.linalg.vecdot(to_a, to_b).div_(of_a).div_(of_b).masked_fill_(one_vanishes, 0.0)

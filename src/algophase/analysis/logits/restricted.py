@@ -92,8 +92,8 @@ def losses_by_keys(logits: Tensor) -> Tensor:
     restricted, left_out = parts_by_sum(logits)
     sums = labels(len(logits), logits.device)
 
-    def losses(some: Tensor, rows: slice) -> Tensor:
-        kinds = torch.stack([some, restricted[sums[rows]], some - left_out[sums[rows]]])
+    def losses(logits: Tensor, rows: slice) -> Tensor:
+        kinds = torch.stack([logits, restricted[sums[rows]], logits - left_out[sums[rows]]])
         return losses_of_rows(kinds, rows)
 
     return by_rows(losses, logits, copies=3 * (LOSS_COPIES + 2))

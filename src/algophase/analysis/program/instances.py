@@ -317,9 +317,9 @@ class _Chains:
             k = self._leader[k]
         return k
 
-    def join(self, k: int, other: int) -> None:
-        self._leader.setdefault(other, other)
-        self._leader[self._leading(other)] = self._leading(k)
+    def join(self, k: int, follower: int) -> None:
+        self._leader.setdefault(follower, follower)
+        self._leader[self._leading(follower)] = self._leading(k)
 
     def groups(self) -> list[list[int]]:
         groups: dict[int, list[int]] = {}

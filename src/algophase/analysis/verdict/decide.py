@@ -368,8 +368,8 @@ def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict
 
 def _nearest(names: Iterable[str], lines: Mapping[str, Line]) -> str | None:
     """Of these lines, the one with the smallest distance; among equals the first by name."""
-    known = [name for name in names if name in lines]
-    return min(known, key=lambda name: (round(abs(lines[name].distance), 9), name), default=None)
+    measured = [name for name in names if name in lines]
+    return min(measured, key=lambda name: (round(abs(lines[name].distance), 9), name), default=None)
 
 
 def _read(measured: Findings, thresholds: Thresholds) -> _Reading:
@@ -484,8 +484,8 @@ def _algorithm(
         label = "hybrid"
         reasons.append(f"both algorithms contribute: the Pizza has {share:.1%}{of_what} ({needed})")
     elif lesser > 0.0005:
-        other = "Clock" if label == "Pizza" else "Pizza"
-        reasons.append(f"a trace of the {other}: {lesser:.1%}{of_what} ({needed})")
+        lesser_algorithm = "Clock" if label == "Pizza" else "Pizza"
+        reasons.append(f"a trace of the {lesser_algorithm}: {lesser:.1%}{of_what} ({needed})")
     return _Answer(label, sentence, reasons, decided_by)
 
 

@@ -182,11 +182,11 @@ def pizza_share(evidence: Sequence[CircleEvidence]) -> float | None:
 
     A mixed circle counts half. None where no circle has a role.
     """
-    known = [
+    weighted = [
         (PIZZA_PART[item.role], item.logit_variance) for item in evidence if item.role in PIZZA_PART
     ]
-    total = sum(variance for _, variance in known)
-    return sum(share * variance for share, variance in known) / total if total > 0 else None
+    total = sum(variance for _, variance in weighted)
+    return sum(share * variance for share, variance in weighted) / total if total > 0 else None
 
 
 def _roles(evidence: Sequence[CircleEvidence]) -> list[str]:
@@ -266,8 +266,8 @@ def _circular(
             and share is not None
             and exceeds(share, 0.5) == (vote == "Pizza")
         ):
-            other = "Clock" if vote == "Pizza" else "Pizza"
-            reasons.append(f"a trace of {other}: {lesser:.1%} of {whole}{left_out}")
+            lesser_algorithm = "Clock" if vote == "Pizza" else "Pizza"
+            reasons.append(f"a trace of {lesser_algorithm}: {lesser:.1%} of {whole}{left_out}")
     elif share is not None and exceeds(share, 0.5):
         label = "Pizza"
         reasons.append(f"the circles decide: {share:.0%} of {whole} is the Pizza's{left_out}")

@@ -109,11 +109,11 @@ class AdamW:
                 self.epsilon,
                 self.alive,
             ]
-            moments = (self.first_moment, self.second_moment)
+            averages = (self.first_moment, self.second_moment)
             adamw(
                 self.parameters,
                 gradients.flat,
-                *moments,
+                *averages,
                 torch.cat(columns, dim=1).float(),
                 self.steps,
             )
