@@ -24,6 +24,7 @@ from algophase.core.settings import ClockSettings, LinearSettings, TaskSettings
 from algophase.networks.jacobians import Jacobians
 from algophase.networks.linear import Linear, Table
 from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.parts import HiddenReads
 
 
 def _check_frequencies(modulus: int, frequencies: Sequence[int] | None) -> list[int]:
@@ -89,7 +90,15 @@ class Clock(Network):
         )
         return Jacobians(self.logits_from_embeddings(first, second), to_first, to_second)
 
-    def _product(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
+    def hidden_reads(self) -> HiddenReads:
+        """The products themselves: nothing but them is read."""
+
+        def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
+            return read @ self.embed.weight.T
+
+        return HiddenReads(self.embed.weight.shape[1], self._product, logits)
+
+    def _product(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
         a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (n, circles, 2)
         real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]

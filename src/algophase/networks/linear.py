@@ -18,7 +18,7 @@ from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks.jacobians import Jacobians, slope
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import PairLogits, Prepared, pair_elements
-from algophase.networks.parts import HiddenUnits, SumLayers
+from algophase.networks.parts import HiddenReads, HiddenUnits, SumLayers
 
 EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
 UNEMBEDDING_STD = 1 / 16
@@ -146,6 +146,18 @@ class Linear(Network):
     @staticmethod
     def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:
         return record(cache, f"{layer}.hook_post", F.relu(record(cache, f"{layer}.hook_pre", pre)))
+
+    def hidden_reads(self) -> HiddenReads:
+        """What L_1 gives: a sum over the two operands by construction."""
+
+        def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
+            hidden = torch.relu(read)
+            if self._has_two_layers:
+                hidden = torch.relu(self.l2(hidden))
+            return hidden @ self.unembed.weight.T
+
+        layer = self.hidden_layer()
+        return HiddenReads(layer.units, layer.pre_activations, logits)
 
     def hidden_layer(self) -> HiddenUnits:
         """What L_1 gives."""

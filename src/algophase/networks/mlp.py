@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.parts import HiddenReads
 
 ACT: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -47,6 +48,10 @@ class MLP(Network):
     def logits_from_embeddings(
         self, first: Tensor, second: Tensor, cache: Cache | None = None
     ) -> Tensor:
+        pre = record(cache, "hook_pre", self._reads(first, second))
+        return record(cache, "hook_post", ACT[self.settings.activation](pre)) @ self.W_U
+
+    def _reads(self, first: Tensor, second: Tensor) -> Tensor:
         match self.settings.join:
             case "add":
                 joined = first + second
@@ -54,8 +59,13 @@ class MLP(Network):
                 joined = first * second
             case _:
                 joined = torch.cat([first, second], dim=-1)
-        pre = record(cache, "hook_pre", joined @ self.W if self.settings.layer else joined)
-        return record(cache, "hook_post", ACT[self.settings.activation](pre)) @ self.W_U
+        return joined @ self.W if self.settings.layer else joined
+
+    def hidden_reads(self) -> HiddenReads:
+        def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
+            return ACT[self.settings.activation](read) @ self.W_U
+
+        return HiddenReads(len(self.W_U), self._reads, logits)
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {

@@ -24,7 +24,13 @@ from algophase.core.settings import Cut, NetworkSettings, RunSettings, TaskSetti
 from algophase.core.task import all_pairs, tokens
 from algophase.networks.jacobians import Jacobians, by_autograd
 from algophase.networks.pair_logits import Prepared, by_pairs
-from algophase.networks.parts import HiddenUnits, ResidualStream, StreamLayer, SumLayers
+from algophase.networks.parts import (
+    HiddenReads,
+    HiddenUnits,
+    ResidualStream,
+    StreamLayer,
+    SumLayers,
+)
 
 Cache = dict[str, Tensor]
 
@@ -225,6 +231,20 @@ class Network(nn.Module):
     def hidden_layer(self) -> HiddenUnits | None:
         """Its first hidden layer; None if it has none, or if it does not say which it is."""
         return None
+
+    def hidden_reads(self) -> HiddenReads | None:
+        """What its only hidden layer reads, and the logits with something else in its place."""
+        layer = self.stream_layer()
+        if layer is None:
+            return None
+
+        def reads(first: Tensor, second: Tensor) -> Tensor:
+            return layer.pre_activations(layer.stream(first, second))
+
+        def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
+            return layer.logits(layer.stream(first, second), read)
+
+        return HiddenReads(layer.units, reads, logits)
 
     def sum_layers(self) -> SumLayers | None:
         """Its layers, if it reads the sum of its two embeddings with one or two ReLU layers; None

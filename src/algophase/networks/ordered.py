@@ -15,7 +15,7 @@ from torch import Tensor
 from algophase.core.group import primitive_root
 from algophase.core.settings import TaskSettings
 from algophase.networks.network import Cache, Network
-from algophase.networks.parts import HiddenUnits
+from algophase.networks.parts import HiddenReads, HiddenUnits
 
 
 class Ordered(Network):
@@ -49,6 +49,18 @@ class Ordered(Network):
         inner_readout = layer.readout
         return replace(layer, readout=lambda: inner_readout()[:, self.get_buffer("outputs")])
 
+    def hidden_reads(self) -> HiddenReads | None:
+        """The inner network's, whose answers are put in this one's order."""
+        inner = self.inner.hidden_reads()
+        if inner is None:
+            return None
+        inner_logits = inner.logits
+
+        def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
+            return self._in_order(inner_logits(first, second, read))
+
+        return replace(inner, logits=logits)
+
     def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
         return self.inner.first_attention()
 
@@ -59,7 +71,9 @@ class Ordered(Network):
     def logits_from_embeddings(
         self, first: Tensor, second: Tensor, cache: Cache | None = None
     ) -> Tensor:
-        logits = self.inner.logits_from_embeddings(first, second, cache)
+        return self._in_order(self.inner.logits_from_embeddings(first, second, cache))
+
+    def _in_order(self, logits: Tensor) -> Tensor:
         order, p = self.get_buffer("outputs"), self.task.modulus
         return torch.cat([logits[:, order], logits[:, p:]], dim=1)
 

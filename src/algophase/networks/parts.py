@@ -27,6 +27,21 @@ class HiddenUnits:
 
 
 @dataclass(frozen=True)
+class HiddenReads:
+    """What the hidden units of a network with one such layer read, and the logits when they read
+    something else in its place.
+
+    units: how many numbers are read. reads: (n, units), of operand embeddings (n, width) of n
+        pairs. logits: (n, outputs), of operand embeddings, for what does not go through the hidden
+        units, and of what these read.
+    """
+
+    units: int
+    reads: Callable[[Tensor, Tensor], Tensor]
+    logits: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
 class SumLayers:
     """The layers of a network that reads the sum of its two embeddings (appendix E),
 

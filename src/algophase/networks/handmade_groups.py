@@ -1,0 +1,131 @@
+"""Networks on any finite group with weights set by hand: one that multiplies and one that adds.
+
+Both use real irreducible representations rho, as orthogonal matrices.
+
+*Multiplying.* The generalized Clock: hidden numbers are the products rho(x)_ik rho(y)_kj, whose
+sums over k are the entries of rho(x + y), and
+
+    Q_xyz = sum over rho of trace(rho(x) rho(y) rho(z)^T) = sum over rho of chi(x + y - z)
+
+*Adding.* The generalized Pizza (the rho-sets of Wu et al. 2025): B is the orbit of one vector under
+the group, and units read
+
+    b^T rho(x) a - a^T rho(y) b'        for b and b' in B, and a in a basis
+
+Since rho(y) b' = rho(x)^T rho(x + y) b', that is (b - rho(x + y) b')^T rho(x) a: zero if rho(x + y)
+takes b' to b. A unit and its negative write - 1 on the labels z that do so. Hence
+
+    Q_xyz = - sum over b' and a of |(rho(z) b' - rho(x + y) b')^T rho(x) a|
+
+which is 0 at z = x + y, and negative wherever rho(z) differs from rho(x + y).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from algophase.core.errors import InputError
+from algophase.core.fourier import Array
+from algophase.core.group import Group
+from algophase.core.representations import Representation, representations
+from algophase.core.settings import MLPSettings, TaskSettings
+from algophase.networks.mlp import MLP
+
+SAME = 1e-9  # vectors of an orbit that are nearer than this are one
+
+
+def chosen_representations(group: Group, names: Sequence[str] | None) -> list[Representation]:
+    """The representations of these names; by default the first that tells all elements apart."""
+    known = {member.name: member for member in representations(group)}
+    if names is None:
+        for member in known.values():
+            is_identity = np.abs(member.character - member.dimension) < SAME
+            if is_identity.sum() == 1:
+                return [member]
+        return list(known.values())[1:]
+    for name in names:
+        if name not in known:
+            raise InputError(f"representation is {name!r}; choose one of {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def multiplying_network(group: Group, names: Sequence[str] | None = None) -> MLP:
+    """A network that multiplies the matrices of these representations.
+
+    >>> from algophase.core.named_groups import named_group
+    >>> multiplying_network(named_group("S3")).settings.join
+    'multiply'
+    """
+    first, second, written = [], [], []
+    for member in chosen_representations(group, names):
+        matrices, size = member.matrices, member.real_dimension
+        shape = (group.order, size, size, size)  # element, i, k, j
+        first.append(np.broadcast_to(matrices[:, :, :, None], shape).reshape(group.order, -1))
+        second.append(np.broadcast_to(matrices[:, None, :, :], shape).reshape(group.order, -1))
+        written.append(np.broadcast_to(matrices[:, :, None, :], shape).reshape(group.order, -1))
+    width = sum(table.shape[1] for table in first)
+    settings = MLPSettings(width, join="multiply", activation="none", own_tables=True)
+    return _filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
+
+
+def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
+    """A network whose hidden units read sums, and that uses these representations.
+
+    >>> from algophase.core.named_groups import named_group
+    >>> adding_network(named_group("S3")).settings.join
+    'add'
+    """
+    first, second, written = [], [], []
+    for member in chosen_representations(group, names):
+        matrices = member.matrices
+        orbit, images = _orbit(matrices)
+        for b in range(len(orbit)):
+            for source in range(len(orbit)):
+                reads_x = np.einsum("i,xij->xj", orbit[b], matrices)  # b^T rho(x) a, a = e_j
+                reads_y = -np.einsum("yij,j->yi", matrices, orbit[source])
+                writes = -(images[:, source] == b).astype(np.float64)[:, None]
+                first += [reads_x, -reads_x]  # |u| = relu(u) + relu(-u)
+                second += [reads_y, -reads_y]
+                written += 2 * [np.repeat(writes, len(orbit[b]), axis=1)]
+    width = sum(table.shape[1] for table in first)
+    settings = MLPSettings(width, join="add", activation="relu", own_tables=True)
+    return _filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
+
+
+def _orbit(matrices: Array) -> tuple[Array, np.ndarray]:
+    """The orbit (vectors, D) of one vector, and which vector each element takes each to, (n,
+    vectors).
+
+    Of random vectors and those that one element leaves alone, that with the smallest orbit.
+    """
+    candidates = [np.eye(matrices.shape[1])[0]]
+    for matrix in matrices[1:]:
+        eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        fixed = vectors[:, eigenvalues > 1 - SAME]
+        if fixed.shape[1] == 1:
+            candidates.append(fixed[:, 0])
+    orbits = [_distinct(matrices @ vector) for vector in candidates]
+    orbit = min(orbits, key=len)
+    images = np.einsum("xij,bj->xbi", matrices, orbit)
+    distances = np.abs(images[:, :, None] - orbit).max(axis=-1)
+    return orbit, distances.argmin(axis=-1)
+
+
+def _distinct(vectors: Array) -> Array:
+    kept: list[Array] = []
+    for vector in vectors:
+        if all(np.abs(vector - other).max() > SAME for other in kept):
+            kept.append(vector)
+    return np.array(kept)
+
+
+@torch.no_grad()
+def _filled(
+    group: Group, settings: MLPSettings, first: Array, second: Array, written: Array
+) -> MLP:
+    network = MLP(TaskSettings(group.order, training_fraction=None), settings).double()
+    network.first.copy_(torch.from_numpy(first))
+    network.second.copy_(torch.from_numpy(second))
+    network.W_U.copy_(torch.from_numpy(np.ascontiguousarray(written)))
+    return network
