@@ -150,7 +150,9 @@ def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: 
     assert figure is not None
     assert figure.layout.yaxis.title.text == LABEL
     assert LABEL in str(explorer.show_runs(View(), 0).statistics)
-    for run_id in table.runs.run_ids(range(3)):  # from its row, and, for the last, from its weights
+    for run_id in table.runs.columns.texts(
+        "run_id", range(3)
+    ):  # from its row, and, for the last, from its weights
         view = View(run=run_id)
         assert LABEL in str(explorer.show_network(view, "run").metrics)
 

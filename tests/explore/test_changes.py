@@ -57,7 +57,7 @@ def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: Runs) -> 
     assert encode(linear) == "?x-scale=linear"
     loss = changes.choose_axes(chosen, table, "training_loss", *AXES[1:], "log", "linear")
     assert encode(loss) == "?x=training_loss"
-    zero = table.finite("attention_rate") == 0
+    zero = table.columns.finite("attention_rate") == 0
     assert len(Shown(table, chosen).drawn) == len(table) - zero.sum()
 
 

@@ -86,10 +86,10 @@ def test_a_column_that_colors_has_few_colors_and_exact_numbers_on_hover(
     assert (
         len({color for trace in points for color in trace.marker.color.tolist()}) <= COLOR_STEPS + 1
     )
-    exact = explorer.runs.finite("parameter_norm")
+    exact = explorer.runs.columns.finite("parameter_norm")
     step = (exact.max() - exact.min()) / COLOR_STEPS
     for trace in points:
-        places = [explorer.runs.rows_by_id[run_id] for run_id in trace.customdata]
+        places = [explorer.runs.columns.rows_by_id[run_id] for run_id in trace.customdata]
         assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in places]
         assert abs(trace.marker.color - exact[places]).max() <= 0.51 * step
 
@@ -199,7 +199,7 @@ def test_each_side_shows_its_own_network(explorer: Explorer) -> None:
 
 
 def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explorer) -> None:
-    run = explorer.runs.run_ids([2])[0]
+    run = explorer.runs.columns.texts("run_id", [2])[0]
     panel = explorer.show_network(View(run=run), "run")
     assert panel.title == f"{run}: Pizza"
     assert "From the table." in text_of(panel.verdict)
@@ -220,7 +220,7 @@ def test_a_run_that_diverged_says_so_before_it_offers_training(
     explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = explorer.opened
-    run = opened.runs.run_ids([2])[0]
+    run = opened.runs.columns.texts("run_id", [2])[0]
     row = opened.row(2) | {"diverged_at": 7, "verdict": None, "paper_label": None}
     runs = replace(opened.runs, frame=opened.runs.frame.assign(verdict="diverged"))
     changed = replace(opened, runs=runs, read_row=lambda _number: row)

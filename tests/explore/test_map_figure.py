@@ -37,7 +37,7 @@ def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
 @pytest.mark.parametrize("sweep", ["layers-2", "decay"])
 def test_the_attention_rate_is_on_a_linear_axis(sweep: str) -> None:
     runs = open_sweep(shipped(Path(sweep))).runs
-    rates = runs.finite("attention_rate")
+    rates = runs.columns.finite("attention_rate")
     assert rates.min() > 0
     assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(
         rates, 0.05

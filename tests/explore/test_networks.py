@@ -41,7 +41,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 
 def run_ids(networks: Networks) -> list[str]:
-    return list(networks.opened.runs.rows_by_id)
+    return list(networks.opened.runs.columns.rows_by_id)
 
 
 def test_kept_weights_are_shown_at_once_with_what_the_table_says(
@@ -266,7 +266,7 @@ def test_only_ids_of_the_table_are_looked_for(tiny: Path, tmp_path: Path, run_id
 
 def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_path: Path) -> None:
     table = open_sweep(tiny)
-    table.runs.rows_by_id["../../secret"] = 0
+    table.runs.columns.rows_by_id["../../secret"] = 0
     networks = Networks(table, tiny, tmp_path)
     assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
 
@@ -274,7 +274,7 @@ def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_pa
 def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path) -> None:
     table = open_sweep(tiny)
     row = table.row(0)
-    run_id = next(iter(table.runs.rows_by_id))
+    run_id = next(iter(table.runs.columns.rows_by_id))
     wider = replace(table, read_row=lambda _number: row | {"width": 16})
     look = Networks(wider, tiny, tmp_path).look(run_id)
     assert "its row was changed" in look.problems[0]

@@ -210,12 +210,12 @@ def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
     shards = read_runs(gallery)
     for place in (0, 2000, 3727):
         row, expected = table.row(place), shards.iloc[place]
-        assert row["run_id"] == table.runs.run_ids([place])[0] == expected.run_id
+        assert row["run_id"] == table.runs.columns.texts("run_id", [place])[0] == expected.run_id
         assert row["reasons"] == list(expected.reasons)
         assert row["circles.variance_share"] == list(expected["circles.variance_share"])
         assert row.keys() == set(shards.columns)
         assert {name: row[name] for name in ("width", "seed", "verdict")} == {
-            name: table.runs.row(place)[name] for name in ("width", "seed", "verdict")
+            name: table.runs.columns.row(place)[name] for name in ("width", "seed", "verdict")
         }
 
 
@@ -241,7 +241,7 @@ def test_a_shard_that_changed_is_not_taken_for_the_old_one(tmp_path: Path) -> No
     shard.unlink()
     with pytest.raises(InputError, match="cannot read"):
         table.row(0)
-    assert table.runs.row(0)["width"] == 8
+    assert table.runs.columns.row(0)["width"] == 8
 
 
 OPEN = """

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy
 import pandas
 import pytest
@@ -15,7 +17,7 @@ from algophase.reports.phase_diagrams import (
     shares_panel,
     transition,
 )
-from algophase.runs.runs import Runs, metric_boundary
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share
 
 
@@ -37,7 +39,7 @@ def test_continuous_widths_give_a_plane_with_transition_lines() -> None:
     population = Runs.of(made_runs(300, width=widths), "made")
     assert population.continuous_width
     assert population.groups() == [population]
-    boundary = metric_boundary(population.core.frame, SYMMETRICITY, by_width=True, resamples=20)
+    boundary = population.core.boundary(SYMMETRICITY, by_width=True, resamples=20)
     panel = rate_by_width(population, {SYMMETRICITY: boundary})
     assert points(panel) == len(population.core)
     (line,) = marks_of(panel, Line)
@@ -53,20 +55,19 @@ def test_a_run_without_a_width_does_not_cost_the_transitions(width: float) -> No
     table.loc[number, "width"] = width
     population = Runs.of(table, "made").drawable()
     assert population.left_out == ((1, "no finite width above 0"),)
-    expected = metric_boundary(whole.core.frame, SYMMETRICITY, by_width=True, resamples=20)
+    expected = whole.core.boundary(SYMMETRICITY, by_width=True, resamples=20)
     assert expected.rate is not None
-    assert (
-        metric_boundary(population.core.frame, SYMMETRICITY, by_width=True, resamples=20)
-        == expected
-    )
+    assert population.core.boundary(SYMMETRICITY, by_width=True, resamples=20) == expected
     kept = pandas.concat([whole.core.frame, whole.core.frame[:1].assign(width=width)])
-    assert metric_boundary(kept, SYMMETRICITY, by_width=True, resamples=20) == expected
+    assert (
+        replace(whole, frame=kept).boundary(SYMMETRICITY, by_width=True, resamples=20) == expected
+    )
 
 
 def test_transitions_and_shares_carry_their_intervals() -> None:
     population = Runs.of(made_runs(300), "made")
     boundary = population.core.boundary(SYMMETRICITY, resamples=50)
-    panel = transition([("made", population.core.frame, boundary)], SYMMETRICITY)
+    panel = transition([("made", population.core, boundary)], SYMMETRICITY)
     assert [type(mark) for mark in panel.marks] == [Band, Line, Whiskers]
     (shares,) = marks_of(panel, Whiskers)
     assert len(shares.x) == 10
@@ -99,6 +100,7 @@ def test_shares_by_tenth_leave_out_tenths_and_columns_without_runs() -> None:
     runs = Runs.of(
         made_runs(4, attention_rate=[0.05, 0.07, 0.95, None], gradient_symmetricity=[1, 0.5, 1, 1]),
         "made",
-    ).frame
+    )
     assert shares_by_tenth(runs, SYMMETRICITY) == [(0, Share(1, 2)), (9, Share(1, 1))]
-    assert shares_by_tenth(runs.drop(columns=SYMMETRICITY), SYMMETRICITY) == []
+    without = replace(runs, frame=runs.frame.drop(columns=SYMMETRICITY))
+    assert shares_by_tenth(without, SYMMETRICITY) == []

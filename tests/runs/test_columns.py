@@ -9,8 +9,8 @@ import pytest
 
 from algophase.core.errors import InputError
 from algophase.runs.columns import (
+    Columns,
     few_values,
-    finite_numbers,
     frame_of,
     frame_of_rows,
     kind_of,
@@ -85,9 +85,9 @@ def test_a_condition_is_met_by_the_runs_that_meet_it_one_by_one(
 
 def test_numbers_are_what_can_be_drawn() -> None:
     drawn = [0.5, math.nan, 1.5, math.nan, math.nan]
-    assert numpy.array_equal(finite_numbers(TABLE["decimals"]), drawn, equal_nan=True)
+    assert numpy.array_equal(Columns(TABLE).finite("decimals"), drawn, equal_nan=True)
     flags = [1, math.nan, 0, 1, 1]
-    assert numpy.array_equal(finite_numbers(TABLE["flags"]), flags, equal_nan=True)
+    assert numpy.array_equal(Columns(TABLE).finite("flags"), flags, equal_nan=True)
 
 
 def test_few_values_are_listed_in_order() -> None:

@@ -5,7 +5,7 @@ from report_pages import ATTACK, made_runs, made_sweep
 
 from algophase.analysis.catalogue import CIRCULARITY, SYMMETRICITY
 from algophase.core.errors import InputError
-from algophase.runs.runs import Runs, inside_phase
+from algophase.runs.runs import Runs
 
 
 def test_where_circularity_is_null_all_accurate_runs_count() -> None:
@@ -73,12 +73,12 @@ def test_circular_runs_are_counted_among_all_and_among_accurate_ones() -> None:
 
 def test_a_phase_lies_on_the_pizzas_side_of_its_line() -> None:
     runs = Runs.of(made_runs(3, gradient_symmetricity=[0.97, 0.98, 0.99]), "made")
-    assert inside_phase(runs.frame, SYMMETRICITY).tolist() == [
+    assert runs.inside_phase(SYMMETRICITY).tolist() == [
         False,
         False,
         True,
     ]  # a value on the line is not inside
-    assert runs.share(inside_phase(runs.frame, SYMMETRICITY)).count == 1
+    assert runs.share(runs.inside_phase(SYMMETRICITY)).count == 1
     assert Runs.of(made_runs(300), "made").boundary(SYMMETRICITY, resamples=20).within
 
 

@@ -98,7 +98,7 @@ def click(view: View, runs: Runs, click: object) -> View:
 def open_run(view: View, runs: Runs, run_id: object) -> View:
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
         return view
-    if run_id not in runs.rows_by_id or run_id == view.run:
+    if run_id not in runs.columns.rows_by_id or run_id == view.run:
         return view
     return view.with_network("run", run_id)
 

@@ -168,7 +168,7 @@ class Explorer:
     def specimen(self, view: View, side: Side) -> Specimen | None:
         """A side's network, None where it is not at hand."""
         run = view.run_on(side)
-        if run not in self.runs.rows_by_id:
+        if run not in self.runs.columns.rows_by_id:
             return None
         return self.networks.look(run).specimen
 
@@ -265,13 +265,13 @@ class Explorer:
         if not run:
             return NetworkPanel()
         runs = self.runs
-        row_index = runs.rows_by_id.get(run)
+        row_index = runs.columns.rows_by_id.get(run)
         which = "" if side == "run" else "Pinned: "
         if row_index is None:
             missing = f"There is no run {run} in {runs.name}."
             return NetworkPanel(hidden=False, title=f"{which}{run}", settings=missing)
         look = self.networks.look(run)
-        name = f"{which}{runs.run_names([row_index])[0][:80]}"
+        name = f"{which}{runs.columns.texts(runs.named_by, [row_index])[0][:80]}"
         if look.specimen is None:
             return self._without_weights(name, row_index, look)
         specimen = look.specimen
@@ -295,11 +295,11 @@ class Explorer:
 
     def _without_weights(self, name: str, row_index: int, look: Look) -> NetworkPanel:
         runs = self.runs
-        verdict = runs.value(VERDICT, row_index)
+        verdict = runs.columns.value(VERDICT, row_index)
         try:
             row = self.opened.row(row_index)
         except InputError:  # which `look` has among its problems
-            row = runs.row(row_index)
+            row = runs.columns.row(row_index)
         job = look.job
         return NetworkPanel(
             hidden=False,

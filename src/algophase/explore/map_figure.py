@@ -16,8 +16,8 @@ from algophase.explore.view import SIDES, View
 from algophase.pictures.by_rate import PALE, Kind, as_array, run_points
 from algophase.pictures.marks import Axis, Mark, Panel, Points, Rule, Shades
 from algophase.pictures.to_plotly import draw, on_axis
+from algophase.runs.columns import Rows
 from algophase.runs.runs import Runs
-from algophase.runs.selection import Rows
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -67,7 +67,7 @@ def map_panel(shown: Shown) -> Panel:
     """The points, and the paper's line where the paper draws one for the column upwards."""
     runs, view = shown.runs, shown.view
     by_number = view.color in axes(runs)
-    groups = runs.by_text(VERDICT if by_number else view.color, shown.drawn)
+    groups = runs.columns.by_text(VERDICT if by_number else view.color, shown.drawn)
     kinds = [_kind(runs, view, name, rows) for name, rows in groups.items()]
     words: dict[str, object] = {"noun": runs.noun, "x_name": label(view.x), "y_name": label(view.y)}
     hover = ["{noun} {id}: {kind}" if runs.named_by == "run_id" else "{noun} {text}: {kind}"]
@@ -97,16 +97,16 @@ def _kind(runs: Runs, view: View, name: str, rows: Rows) -> Kind:
     if by_verdict or view.color in axes(runs):
         color, marker = look(name)
     else:
-        order = sorted({*runs.codes(view.color)[1], "none"}).index(name)
+        order = sorted({*runs.columns.codes(view.color)[1], "none"}).index(name)
         color, marker = COLORS[order % 6], MARKERS[order % len(MARKERS)]
     return Kind(
         name=name,
         color=color,
         marker=marker,
-        x=as_array(runs.finite(view.x)[rows]),
-        y=as_array(runs.finite(view.y)[rows]),
-        runs=None if runs.named_by == "run_id" else runs.run_names(rows),
-        ids=runs.run_ids(rows),
+        x=as_array(runs.columns.finite(view.x)[rows]),
+        y=as_array(runs.columns.finite(view.y)[rows]),
+        runs=None if runs.named_by == "run_id" else runs.columns.texts(runs.named_by, rows),
+        ids=runs.columns.texts("run_id", rows),
         opacity=0.4 if by_verdict and name == PALE else 0.75,
     )
 
@@ -114,7 +114,7 @@ def _kind(runs: Runs, view: View, name: str, rows: Rows) -> Kind:
 def _shaded(shown: Shown, points: Sequence[Points], rows_of_kinds: Sequence[Rows]) -> list[Mark]:
     """Points colored by a number, and a legend of their shapes."""
     column = shown.view.color
-    values = shown.runs.finite(column)
+    values = shown.runs.columns.finite(column)
     drawn = values[shown.drawn]
     defined = drawn[~numpy.isnan(drawn)]
     low, high = (defined.min(), defined.max()) if len(defined) else (0.0, 0.0)
@@ -130,11 +130,11 @@ def names(runs: Runs, view: View) -> list[dict[str, Any]]:
     """A name at each of the runs shown, with an arrow to its point."""
     annotations = list[dict[str, Any]]()
     for side in SIDES:
-        row = runs.rows_by_id.get(view.run_on(side))
+        row = runs.columns.rows_by_id.get(view.run_on(side))
         if row is None or not view.x or not view.y:
             continue
-        x = on_axis(runs.finite(view.x)[row].item(), view.x_scale)
-        y = on_axis(runs.finite(view.y)[row].item(), view.y_scale)
+        x = on_axis(runs.columns.finite(view.x)[row].item(), view.x_scale)
+        y = on_axis(runs.columns.finite(view.y)[row].item(), view.y_scale)
         if math.isfinite(x) and math.isfinite(y):
             text, ay = ("shown", -36) if side == "run" else ("pinned", 36)
             annotations.append({"x": x, "y": y, "text": text, "ax": -44, "ay": ay, **NAME})

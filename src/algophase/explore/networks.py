@@ -188,7 +188,7 @@ class Networks:
         refused here.
         """
         opened = self.opened
-        row_index = opened.runs.rows_by_id.get(run_id)
+        row_index = opened.runs.columns.rows_by_id.get(run_id)
         if row_index is None:
             raise InputError(f"there is no run {run_id[:40]!r} in {opened.runs.name}")
         if not RUN_ID.fullmatch(run_id):

@@ -127,8 +127,12 @@ def runs_page(shown: Shown, page: int) -> tuple[Any, int, int]:
     rows = shown.brushed[page * PAGE : (page + 1) * PAGE]
     wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.color, KEPT))
     columns = [column for column in wanted_columns if column in runs]
-    named = zip(rows.tolist(), runs.run_ids(rows), runs.run_names(rows), strict=True)
-    cells = [[_run_button(shown, *row_id_name) for row_id_name in named]]
+    ids = runs.columns.texts("run_id", rows)
+    names = runs.columns.texts(runs.named_by, rows)
+    buttons = []
+    for row, run_id, run_name in zip(rows.tolist(), ids, names, strict=True):
+        buttons.append(_run_button(shown, row, run_id, run_name))
+    cells = [buttons]
     for column in columns:
         values = python_values(runs[column].iloc[rows])
         cells.append([value_text(column, value) for value in values])
@@ -228,10 +232,12 @@ def settings_line(runs: Runs, row: int) -> str:
     """The settings that differ between runs, and the run's index."""
     parts = []
     if "index" in runs:
-        parts.append(f"index {cell_text(runs.value('index', row))}")
-    offered = filterable(runs)
-    varying = [name for name in SETTING_NAMES if name in runs.varying and name in offered]
-    parts += [f"{label(name)} {value_text(name, runs.value(name, row))}" for name in varying]
+        parts.append(f"index {cell_text(runs.columns.value('index', row))}")
+    listed_columns = runs.columns.varying & {*filterable(runs)}
+    for name in SETTING_NAMES:
+        if name in listed_columns:
+            value = value_text(name, runs.columns.value(name, row))
+            parts.append(f"{label(name)} {value}")
     return ", ".join(parts)
 
 

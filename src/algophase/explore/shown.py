@@ -17,11 +17,11 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.settings import RANGES
 from algophase.explore.view import Point, View
-from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, kind_of
+from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, Rows, kind_of
 from algophase.runs.overview import describe_outcomes, describe_space, outcomes, verdict_column
 from algophase.runs.read_runs import read_usable_shards
 from algophase.runs.runs import Runs
-from algophase.runs.selection import Condition, Rows
+from algophase.runs.selection import Condition
 from algophase.runs.statistics import Floats, Share
 from algophase.storage.runs_table import refuse_moments, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
@@ -54,7 +54,7 @@ class Opened:
     @functools.lru_cache(maxsize=8)  # noqa: B019  (it lives as long as the page)
     def row(self, number: int) -> dict[str, Any]:
         """Every column of one run, lists too. An InputError where its file is not what it was."""
-        return self.runs.row(number) if self.read_row is None else self.read_row(number)
+        return self.runs.columns.row(number) if self.read_row is None else self.read_row(number)
 
 
 def open_sweep(path: Path) -> Opened:
@@ -113,8 +113,8 @@ def with_outcomes(runs: Runs, kept: Collection[str] = ()) -> Runs:
 @functools.lru_cache(maxsize=2)
 def axes(runs: Runs) -> list[str]:
     """Columns to draw along: numbers that differ between runs, or all numbers where none do."""
-    numeric = [name for name, kind in runs.kinds.items() if kind in (NUMBERS, FLAGS)]
-    varied = [name for name in numeric if name in runs.varying]
+    numeric = [name for name, kind in runs.columns.kinds.items() if kind in (NUMBERS, FLAGS)]
+    varied = [name for name in numeric if name in runs.columns.varying]
     return varied or numeric
 
 
@@ -123,10 +123,10 @@ def colors(runs: Runs) -> list[str]:
     """Columns to color by: the verdict, the paper's label, numbers, and texts of a few values."""
     verdicts = [name for name in (VERDICT, PAPER_LABEL) if name in runs]
     texts = []
-    for name, kind in runs.kinds.items():
-        if kind != TEXT or name not in runs.varying or name in (*KEYS, *verdicts):
+    for name, kind in runs.columns.kinds.items():
+        if kind != TEXT or name not in runs.columns.varying or name in (*KEYS, *verdicts):
             continue
-        codes, names = runs.codes(name)
+        codes, names = runs.columns.codes(name)
         if len(names) + bool((codes < 0).any()) <= MOST_COLORS:
             texts.append(name)
     return [*verdicts, *texts, *axes(runs)]
@@ -135,8 +135,9 @@ def colors(runs: Runs) -> list[str]:
 @functools.lru_cache(maxsize=2)
 def filterable(runs: Runs) -> list[str]:
     """Columns to filter by, those that differ between runs first."""
-    names = [name for name, kind in runs.kinds.items() if kind != NOTHING and name.isprintable()]
-    return sorted(names, key=lambda name: name not in runs.varying)
+    kinds = runs.columns.kinds
+    names = [name for name in kinds if kinds[name] != NOTHING and name.isprintable()]
+    return sorted(names, key=lambda name: name not in runs.columns.varying)
 
 
 class Shown:
@@ -184,8 +185,8 @@ class Shown:
         """Where runs are on the map; on a log axis by their logarithm, which only a positive
         number has.
         """
-        x = along_axis(self.runs.finite(self.view.x)[rows], self.view.x_scale)
-        y = along_axis(self.runs.finite(self.view.y)[rows], self.view.y_scale)
+        x = along_axis(self.runs.columns.finite(self.view.x)[rows], self.view.x_scale)
+        y = along_axis(self.runs.columns.finite(self.view.y)[rows], self.view.y_scale)
         return x, y
 
 
@@ -252,7 +253,7 @@ def usual_scale(runs: Runs, column: str) -> str:
     """
     if column not in runs or has_upper_end(column):
         return "linear"
-    values = runs.finite(column)
+    values = runs.columns.finite(column)
     values = values[~numpy.isnan(values)]
     if not len(values) or values.min() <= 0:
         return "linear"
@@ -295,7 +296,7 @@ def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_
 
 def verdict_shares(runs: Runs, rows: Rows) -> list[tuple[str, Share]]:
     """Runs by verdict, those of this package first, in their order."""
-    members = runs.by_text(VERDICT, rows)
+    members = runs.columns.by_text(VERDICT, rows)
     return [(name, Share(len(members[name]), len(rows))) for name in in_order(members)]
 
 
@@ -309,7 +310,7 @@ def medians(
     for column in dict.fromkeys(wanted):
         if column not in axes(runs):
             continue
-        values = runs.finite(column)[rows]
+        values = runs.columns.finite(column)[rows]
         values = values[~numpy.isnan(values)]
         if len(values):
             low, median, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()

@@ -46,7 +46,7 @@ from algophase.paper.populations import (
 from algophase.paper.product import Product, Table, entry
 from algophase.paper.rules import THRESHOLDS, apart, points
 from algophase.paper.sources import Missing, Sources
-from algophase.runs.runs import Runs, inside_phase, metric_boundary
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def onelayer(sources: Sources) -> Product:
     circular = phases(sources, "fixed-width circular")
     runs = circular.runs
     transitions = circular.transitions
-    figures, tables, beside_it = beside(sources, every.frame)
+    figures, tables, beside_it = beside(sources, every)
     figures = {"": rates_figure([("", by_verdict(runs), transitions)]), **figures}
     tables = {"": transition_table({"circular": transitions}), **tables}
     source = (
@@ -292,7 +292,7 @@ def variouswidth(sources: Sources) -> Product:
 @quantity
 def slope_over_width(runs: Runs, metric: str) -> Measurement:
     """How the rate at which a phase ends changes with each doubling of the width."""
-    boundary = metric_boundary(runs.frame, metric, by_width=True)
+    boundary = runs.boundary(metric, by_width=True)
     slope = boundary.slope
     in_words = f"{slope} per doubling of the width"
     if slope is None:
@@ -375,7 +375,7 @@ def noise_of_non_circular(population: Phases, metric: str) -> Measurement:
         return measured(
             None, sample=len(runs), points="no boundary", wrong_sides="there is no boundary"
         )
-    wrong = inside_phase(runs.frame, metric) != (runs["_rate"] < rate)
+    wrong = runs.inside_phase(metric) != (runs["_rate"] < rate)
     circular = is_circular(runs)
     of_circular = runs.where(circular).share(wrong[circular])
     of_others = runs.where(~circular).share(wrong[~circular])
@@ -458,7 +458,7 @@ def multilayers(sources: Sources) -> Product:
     for space in deep:
         accurate = phases(sources, f"{space} accurate")
         panels.append((DEEP[space], by_circularity(accurate.runs), accurate.transitions))
-    figures, tables, beside_it = beside(sources, joined(list(deep.values())).frame)
+    figures, tables, beside_it = beside(sources, joined(list(deep.values())))
     source = "; ".join(runs.source for runs in deep.values())
     source += f"; at 100% validation accuracy; {BY_DEFINITION}{beside_it}{_not_there(DEEP, deep)}"
     tables = {

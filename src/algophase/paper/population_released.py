@@ -11,7 +11,6 @@ from algophase.runs.findings import measure_name
 from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 MAIN_BY_DEPTH = ("fixed-width", "layers-2", "layers-3", "layers-4")
@@ -62,9 +61,7 @@ def released_shift(
     return shift(*sides), label(own), sides[0].runs
 
 
-def beside(
-    sources: Sources, ours: "pandas.DataFrame"
-) -> tuple[dict[str, "Figure"], dict[str, Table], str]:
+def beside(sources: Sources, ours: Runs) -> tuple[dict[str, "Figure"], dict[str, Table], str]:
     """The picture and the table of our runs beside the released runs of the same settings, and what
     they are.
 
@@ -76,7 +73,7 @@ def beside(
     released = sources.released_runs
     if released is None:
         return {}, {}, ""
-    comparison = compare(ours, released.frame, ("ours", "released"), same_settings=True)
+    comparison = compare(ours, released, ("ours", "released"), same_settings=True)
     beside_it = (
         f"; beside it {released.source}, of which {len(comparison.sides[1]):,} have these settings"
     )

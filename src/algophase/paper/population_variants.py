@@ -184,7 +184,7 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
     reference = phases(sources, "fixed-width accurate").transitions
     runs = accurate.runs
     transitions = accurate.transitions
-    figures, tables, beside_it = beside(sources, changed.frame) if released else ({}, {}, "")
+    figures, tables, beside_it = beside(sources, changed) if released else ({}, {}, "")
     figures = {"": rates_figure([(title, {"runs": runs}, transitions)]), **figures}
     tables = {"": transition_table({title: transitions, "main experiment": reference}), **tables}
     source = (

@@ -18,7 +18,7 @@ from algophase.paper.product import Table
 from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated
 from algophase.paper.sources import Sources, optional
 from algophase.runs.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
-from algophase.runs.runs import Runs, inside_phase, metric_boundary
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import CONFIDENCE, Floats, Share
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _transition(runs: Runs, measure: str) -> Transition:
     if ends.rate is None:
         return ends
     measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    in_phase = inside_phase(measurable.frame, measure)
+    in_phase = measurable.inside_phase(measure)
     low = measurable["_rate"] < ends.rate
     return replace(
         ends,
@@ -268,7 +268,7 @@ def bootstrap_difference(first: Floats, second: Floats, *, seed: int = 0) -> Est
 
 
 def lines_by_width(runs: Runs) -> dict[str, Boundary]:
-    return {measure: metric_boundary(runs.frame, measure, by_width=True) for measure in MEASURES}
+    return {measure: runs.boundary(measure, by_width=True) for measure in MEASURES}
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def bend(
     from scipy.stats import chi2
 
     measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    in_phase: Floats = inside_phase(measurable.frame, measure).to_numpy(float)
+    in_phase: Floats = measurable.inside_phase(measure).to_numpy(float)
     widths = scale(measurable["width"].to_numpy(float))
     if not len(measurable) or in_phase.min() == in_phase.max() or widths.min() == widths.max():
         return None

@@ -30,11 +30,10 @@ from algophase.reports.save_figure import save_figure
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import BoundaryRow
 from algophase.runs.matching import MatchedRuns
-from algophase.runs.runs import inside_phase
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import TENTHS, Share
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -139,11 +138,11 @@ def _measures(group: MatchedRuns) -> tuple[str, str]:
     return (*symmetric, SYMMETRICITY)[0], (*irrelevant, WRONG_LOGIT)[0]
 
 
-def _points(group: MatchedRuns, side: int, measure: str) -> "pandas.DataFrame | None":
+def _points(group: MatchedRuns, side: int, measure: str) -> Runs | None:
     runs = compared_runs(group, side)
     if measure not in runs:
         return None
-    return runs[runs[measure].notna() & runs["_rate"].notna()]
+    return runs.where(runs[measure].notna() & runs["_rate"].notna())
 
 
 def _runs(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow | None) -> None:
@@ -197,10 +196,10 @@ def _plane(axes: "Axes", group: MatchedRuns, measure: str, row: BoundaryRow) -> 
     for side in (1, 0):
         color, marker = SIDES[side]
         points = _points(group, side, measure)
-        if points is None or points.empty:
+        if points is None or not len(points):
             continue
-        in_phase = inside_phase(points, measure)
-        for part, face in ((points[in_phase], color), (points[~in_phase], "none")):
+        in_phase = points.inside_phase(measure)
+        for part, face in ((points.where(in_phase), color), (points.where(~in_phase), "none")):
             axes.scatter(
                 part["_rate"],
                 part["width"],

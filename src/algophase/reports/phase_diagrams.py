@@ -32,12 +32,12 @@ from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
 from algophase.runs.matching import MatchedRuns
 from algophase.runs.pictures import verdict_kinds
-from algophase.runs.runs import Runs, accurate, circular, inside_phase
+from algophase.runs.runs import Runs
 from algophase.runs.standing import MetricStanding
 from algophase.runs.statistics import TENTHS, Floats, Share
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 BINS = 40
 RATES = Axis(name=RATE, limits=(-0.02, 1.02))
@@ -222,14 +222,14 @@ def _whiskers(
     )
 
 
-def shares_by_tenth(runs: "pandas.DataFrame", measure: str) -> list[tuple[int, Share]]:
+def shares_by_tenth(runs: Runs, measure: str) -> list[tuple[int, Share]]:
     """Of the runs in each tenth of the attention rate, how many are inside a metric's phase.
     Empty tenths are omitted.
     """
     if measure not in runs:
         return []
-    measured = runs[runs[measure].notna() & (runs["_tenth"] >= 0)]
-    is_inside = inside_phase(measured, measure)
+    measured = runs.where(runs[measure].notna() & (runs["_tenth"] >= 0))
+    is_inside = measured.inside_phase(measure)
     shares = []
     for tenth in range(TENTHS):
         in_tenth = measured["_tenth"] == tenth
@@ -240,7 +240,7 @@ def shares_by_tenth(runs: "pandas.DataFrame", measure: str) -> list[tuple[int, S
 
 
 def transition(
-    sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]],
+    sides: Sequence[tuple[str, Runs, Boundary | None]],
     measure: str,
     caption: str = "",
     alt: str = "",
@@ -284,11 +284,12 @@ def transition(
     )
 
 
-def compared_runs(group: MatchedRuns, side: int) -> "pandas.DataFrame":
+def compared_runs(group: MatchedRuns, side: int) -> Runs:
     """The runs of one side that a comparison draws: circular accurate ones where circularity is
     defined, else accurate ones.
     """
-    return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
+    runs = group.runs[side]
+    return runs.circular if group.circular else runs.accurate
 
 
 def compared_transition(

@@ -37,7 +37,7 @@ from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.overview import describe_origin, describe_space
 from algophase.runs.pictures import rate_by_metric
-from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs, metric_boundary
+from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs
 from algophase.runs.statistics import Share
 from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
@@ -173,7 +173,7 @@ def _boundaries(group: Runs) -> dict[str, Boundary]:
         # alone.
         if measure != BARE and _holds(core, measure):
             by_width = group.continuous_width
-            boundaries[measure] = metric_boundary(core.frame, measure, by_width=by_width)
+            boundaries[measure] = core.boundary(measure, by_width=by_width)
     return boundaries
 
 
@@ -234,7 +234,7 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
         if group.continuous_width:
             row.insert(2, "-" if boundary.slope is None else str(boundary.slope))
         rows.append(row)
-        sides = [(group.name, group.core.frame, boundary)]
+        sides = [(group.name, group.core, boundary)]
         alt = f"Share of runs with {phase} by tenth of the attention rate; transition: {boundary}."
         caption = f"share of the {group.core_name} with {phase}"
         panels.append(transition(sides, measure, caption, alt))

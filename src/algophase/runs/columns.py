@@ -4,10 +4,12 @@ Text, numbers and flags have pandas' own types. Where a run has no value, a colu
 `Int64` and one of flags `boolean`: as floats, 7 would come back as 7.0. Lists stay lists.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
 from algophase.runs.statistics import Floats
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+Rows = NDArray[numpy.int64]  # numbers of rows, from 0
 NUMBERS, TEXT, FLAGS, NOTHING = "numbers", "text", "true and false", "nothing"
 # What pandas calls the values of a column of Python objects
 INFERRED = {
@@ -112,12 +115,6 @@ def numbers_in(column: "pandas.Series[Any]") -> Floats:
     return column.to_numpy(numpy.float64, na_value=numpy.nan)
 
 
-def finite_numbers(column: "pandas.Series[Any]") -> Floats:
-    """The same, NaN also for what is infinite."""
-    values = numbers_in(column)
-    return numpy.where(numpy.isfinite(values), values, numpy.nan)
-
-
 def numbers_or_missing(column: "pandas.Series[Any]") -> "pandas.Series[float]":
     """A column of numbers; what a table from elsewhere has in their place is missing."""
     import pandas
@@ -170,6 +167,74 @@ def few_values(column: "pandas.Series[Any]", most: int) -> list[Any] | None:
         return None
     different = present.drop_duplicates().tolist()
     return sorted(different) if len(different) <= most else None
+
+
+class Columns:
+    """What the columns of a table hold. What is looked up is kept: a page asks for the same columns
+    again and again.
+    """
+
+    def __init__(self, frame: "pandas.DataFrame") -> None:
+        self.frame = frame
+        self._finite: dict[str, Floats] = {}
+        self._codes: dict[str, tuple[Rows, list[str]]] = {}
+
+    @functools.cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column holds, as `kind_of` says."""
+        return {name: kind_of(name, self.frame[name]) for name in self.frame}
+
+    @functools.cached_property
+    def varying(self) -> set[str]:
+        """The columns in which runs differ."""
+        return {name for name in self.frame if varies(self.frame[name])}
+
+    def finite(self, name: str) -> Floats:
+        """A column as float64, NaN for what is missing or infinite; true and false are 1 and 0."""
+        if name not in self._finite:
+            values = numbers_in(self.frame[name])
+            self._finite[name] = numpy.where(numpy.isfinite(values), values, numpy.nan)
+        return self._finite[name]
+
+    def codes(self, name: str) -> tuple[Rows, list[str]]:
+        """A column of text as the number of each run's text among the different ones, -1 where a
+        run has none; and these texts.
+        """
+        if name not in self._codes:
+            codes, texts = self.frame[name].factorize()
+            self._codes[name] = codes, list(texts)
+        return self._codes[name]
+
+    def by_text(self, name: str, rows: Rows) -> dict[str, Rows]:
+        """Of these rows, those with each text of a column; "none" for those without a text."""
+        codes, texts = self.codes(name)
+        members = dict[str, Rows]()
+        for code in numpy.unique(codes[rows]).tolist():
+            text = "none" if code < 0 else texts[code]
+            members[text] = rows[codes[rows] == code]
+        return members
+
+    @functools.cached_property
+    def rows_by_id(self) -> dict[str, int]:
+        """The row of each run id."""
+        if self.kinds.get("run_id") != TEXT:
+            return {}
+        ids = python_values(self.frame["run_id"])
+        return {run_id: row for row, run_id in enumerate(ids) if run_id is not None}
+
+    def value(self, name: str, row: int) -> Any:
+        """The value of one run as a Python object, None where it has none."""
+        return python_value(self.frame[name].iat[row])
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Every column of one run."""
+        return {name: self.value(name, row) for name in self.frame}
+
+    def texts(self, name: str, rows: Sequence[int] | Rows) -> list[str]:
+        """What a column says of these rows, such as their ids; "" in a table without it."""
+        if name not in self.frame:
+            return [""] * len(rows)
+        return list(map(str, python_values(self.frame[name].iloc[rows])))
 
 
 def records(frame: "pandas.DataFrame") -> list[dict[str, Any]]:

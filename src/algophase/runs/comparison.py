@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
-from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
+from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
 from algophase.core.errors import InputError
 from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, difference
 from algophase.runs.comparison_text import as_data, no_test, not_tested, tell
@@ -30,7 +30,7 @@ from algophase.runs.findings import (
 )
 from algophase.runs.matching import MatchedRuns, match
 from algophase.runs.released_table import read_released_table
-from algophase.runs.runs import Runs, accurate, circular, metric_boundary, strata, values
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import (
     NO_RATE,
     TENTHS,
@@ -221,21 +221,29 @@ def _completed(test: Finding, corrected: float, single_level: float) -> Finding:
     return replace(test, holm=corrected, detectable=distance)
 
 
-Pair = tuple["pandas.DataFrame", "pandas.DataFrame"]
+Pair = tuple[Runs, Runs]
+
+
+def _strata(runs: Pair) -> list[int]:
+    """Tenths with runs on any side, NO_RATE first where there are runs without a rate."""
+    present = {*runs[0]["_tenth"], *runs[1]["_tenth"]}
+    return [tenth for tenth in range(NO_RATE, TENTHS) if tenth in present]
+
+
+def _in_tenth(runs: Pair, tenth: int) -> Pair:
+    ours, theirs = runs
+    return ours.where(ours["_tenth"] == tenth), theirs.where(theirs["_tenth"] == tenth)
 
 
 def _tenths(runs: Pair) -> Iterator[tuple[str, Pair]]:
-    if strata(runs) == [NO_RATE]:
+    if _strata(runs) == [NO_RATE]:
         yield "no rate", runs
         return
-    if NO_RATE in strata(runs):
-        yield (
-            "no rate",
-            (runs[0][runs[0]["_tenth"] == NO_RATE], runs[1][runs[1]["_tenth"] == NO_RATE]),
-        )
+    if NO_RATE in _strata(runs):
+        yield "no rate", _in_tenth(runs, NO_RATE)
     for tenth in range(TENTHS):
         where = f"rate {tenth / TENTHS:.1f} to {(tenth + 1) / TENTHS:.1f}"
-        yield where, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth])
+        yield where, _in_tenth(runs, tenth)
 
 
 def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
@@ -250,7 +258,8 @@ def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
     ]
     for slice_ in range(WIDTH_SLICES):
         where = f"width {2 ** edges[slice_]:.0f} to {2 ** edges[slice_ + 1]:.0f}"
-        yield where, (runs[0][slice_numbers[0] == slice_], runs[1][slice_numbers[1] == slice_])
+        ours = runs[0].where(slice_numbers[0] == slice_)
+        yield where, (ours, runs[1].where(slice_numbers[1] == slice_))
 
 
 def _share_rows(group: MatchedRuns, where: str, runs: Pair) -> list[ShareRow]:
@@ -261,20 +270,16 @@ def _share_rows(group: MatchedRuns, where: str, runs: Pair) -> list[ShareRow]:
 
 
 def _counted(measure: str, runs: Pair) -> tuple[Share, Share]:
-    def share(side: "pandas.DataFrame") -> Share:
-        if measure == "full_accuracy":
-            return Share(len(accurate(side)), len(side))
-        return Share(len(circular(side)), int(accurate(side)[CIRCULARITY].notna().sum()))
-
-    return share(runs[0]), share(runs[1])
+    ours, theirs = runs
+    if measure == "full_accuracy":
+        return ours.accuracy_share, theirs.accuracy_share
+    return ours.circular_share_of_accurate, theirs.circular_share_of_accurate
 
 
 def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
     cells = []
-    for tenth in strata(runs):
-        a, b = _counted(
-            row.measure, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth])
-        )
+    for tenth in _strata(runs):
+        a, b = _counted(row.measure, _in_tenth(runs, tenth))
         if a.total and b.total:  # a tenth of one side alone says nothing about a difference
             cells.append((a.count, a.total, b.count, b.total))
     sizes = (sum(cell[1] for cell in cells), sum(cell[3] for cell in cells))
@@ -292,23 +297,22 @@ def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
 
 
 def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
-    by_circularity = [(CIRCULAR, True), (NOT_CIRCULAR, False)]
+    ours, theirs = runs
+    accurate = ours.accurate, theirs.accurate
     metrics = tested(group)
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
-        parts += [
-            (among, (circular(runs[0], is_circular), circular(runs[1], is_circular)), metrics)
-            for among, is_circular in by_circularity
-        ]
+        parts.append((CIRCULAR, (ours.circular, theirs.circular), metrics))
+        parts.append((NOT_CIRCULAR, (ours.not_circular, theirs.not_circular), metrics))
     else:
-        parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), metrics))
+        parts.append((ACCURATE, accurate, metrics))
     whole = WHOLE_METRICS if group.circular else WHOLE_METRICS[:1]
-    parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), whole))
+    parts.append((ACCURATE, accurate, whole))
     for among, part, measures in parts:
         for measure in measures:
             if not all(measure in side for side in part):
                 continue  # a column one side lacks is said once, not for every tenth
-            a, b = values(part[0], measure), values(part[1], measure)
+            a, b = part[0].values(measure), part[1].values(measure)
             sizes = (len(a), len(b))
             if min(sizes) < FEWEST:
                 yield Skipped(
@@ -321,7 +325,7 @@ def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Findin
 def _boundary_rows(
     group: MatchedRuns, continuous_width: bool, resamples: int, seed: int
 ) -> list[BoundaryRow]:
-    if strata(group.runs) == [NO_RATE]:
+    if _strata(group.runs) == [NO_RATE]:
         return []
     width = None
     if continuous_width:
@@ -336,18 +340,15 @@ def _boundary_rows(
             if measure not in runs:
                 sides.append(None)
                 continue
-            fitted_runs = circular(runs) if group.circular else accurate(runs)
-            side_seed = 2 * seed + position
-            sides.append(
-                metric_boundary(
-                    fitted_runs,
-                    measure,
-                    by_width=continuous_width,
-                    width=width,
-                    resamples=resamples,
-                    seed=side_seed,
-                )
+            fitted_runs = runs.circular if group.circular else runs.accurate
+            boundary = fitted_runs.boundary(
+                measure,
+                by_width=continuous_width,
+                width=width,
+                resamples=resamples,
+                seed=2 * seed + position,
             )
+            sides.append(boundary)
         if sides[0] is None and sides[1] is None:
             continue
         apart = (

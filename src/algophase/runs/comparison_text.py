@@ -22,12 +22,10 @@ from algophase.runs.findings import (
     tested,
 )
 from algophase.runs.matching import Matched, MatchedRuns
-from algophase.runs.runs import METRICS, Runs, accurate
+from algophase.runs.runs import METRICS, Runs
 from algophase.runs.statistics import NO_RATE, TENTHS
 
 if TYPE_CHECKING:
-    import pandas
-
     from algophase.runs.comparison import Comparison
 
 MOST_NAMED = 4  # tests named in the verdict, or groups where none can be made
@@ -87,7 +85,7 @@ def not_tested(sides: tuple[Runs, Runs], groups: tuple[MatchedRuns, ...]) -> lis
             if without or measure not in METRICS:
                 continue
             for side, runs in both:
-                has_value = accurate(runs)[measure].notna()
+                has_value = runs.accurate[measure].notna()
                 if not has_value.all():
                     count = f"{int(has_value.sum()):,} of {len(has_value):,} accurate runs"
                     notes.append(f"{name} is known of {count} of {side.name}{where}")
@@ -126,7 +124,7 @@ def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
     return "; ".join([why, *matched.apart])
 
 
-def _rates(runs: "pandas.DataFrame") -> str:
+def _rates(runs: Runs) -> str:
     """The attention rates of runs: each if there are a few, or the tenths they lie in."""
     rates = sorted(runs["_rate"].dropna().unique())
     parts = ["none"] if (runs["_tenth"] == NO_RATE).any() else []

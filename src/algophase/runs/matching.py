@@ -3,7 +3,7 @@ groups of equal settings.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -19,8 +19,6 @@ from algophase.runs.runs import (
     Runs,
     columns_in_words,
     comparable_setting,
-    has_circularity,
-    has_width,
 )
 from algophase.runs.statistics import same_distribution
 
@@ -38,7 +36,7 @@ class MatchedRuns:
     """
 
     label: str
-    runs: tuple["pandas.DataFrame", "pandas.DataFrame"] = field(repr=False, compare=False)
+    runs: tuple[Runs, Runs] = field(repr=False, compare=False)
     circular: bool = True
 
 
@@ -79,24 +77,24 @@ def match(
         notes.append("full accuracy is over all pairs: no validation accuracy")
     continuous = _continuous_width(a, b)
     if continuous:
-        a, b = (side.without(has_width(side.frame), NO_WIDTH) for side in (a, b))
+        a, b = (side.without(side.has_width, NO_WIDTH) for side in (a, b))
     shared: list[str] = []
     apart: list[str] = []
     for key in MATCHED:
         if key == "width" and continuous:
             continue
-        if not all(key in side.frame for side in (a, b)):
+        if not all(key in side for side in (a, b)):
             for without, having in ((a, b), (b, a)):
                 values: list[object] = [NOTHING]
-                if key in having.frame:
-                    values = _values(having.frame[key])
+                if key in having:
+                    values = _values(having[key])
                 if values != [NOTHING]:
                     notes.append(
                         f"{without.name} has no column {key}: taken to be {_listed(values)}, as in "
                         f"{having.name}"
                     )
             continue
-        ours, theirs = (_values(side.frame[key]) for side in (a, b))
+        ours, theirs = (_values(side[key]) for side in (a, b))
         common = set(ours) & set(theirs)
         if not common:
             described = f"{_listed(ours, key)} in {a.name}, {_listed(theirs, key)} in {b.name}"
@@ -110,9 +108,7 @@ def match(
     groups = _groups(a, b, shared)
     labels = {group.label for group in groups}
     a, b = (
-        side.without(
-            _label(side.frame, shared).isin(labels), "no run of its settings on the other side"
-        )
+        side.without(_label(side, shared).isin(labels), "no run of its settings on the other side")
         for side in (a, b)
     )
     if not groups:
@@ -148,16 +144,16 @@ def _listed(values: list[object], key: str = "") -> str:
 
 def _keep(side: Runs, key: str, common: set[object], other_name: str) -> Runs:
     """The runs whose setting has one of the common values."""
-    values = side.frame[key].map(comparable_setting)
-    left_out = [value for value in _values(side.frame[key]) if value not in common]
+    values = side[key].map(comparable_setting)
+    left_out = [value for value in _values(side[key]) if value not in common]
     reason = f"{key.replace('_', ' ')} {_listed(left_out, key)}: not in {other_name}"
     return side.without(values.isin(common), reason)
 
 
-def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
+def _label(runs: Runs, keys: list[str]) -> "pandas.Series[str]":
     import pandas
 
-    label = pandas.Series("", index=runs.index, dtype=object)
+    label = pandas.Series("", index=runs.frame.index, dtype=object)
     for position, key in enumerate(keys):
         as_text: Callable[[object], str] = _yes_no if key in FLAGS else str
         values = runs[key].map(comparable_setting).map(as_text)
@@ -171,28 +167,30 @@ def _yes_no(value: object) -> str:
 
 
 def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[MatchedRuns, ...]:
-    ours = _label(a.frame, keys)
-    theirs = _label(b.frame, keys)
+    ours = _label(a, keys)
+    theirs = _label(b, keys)
     groups = []
     for label in sorted(set(ours) & set(theirs)):
-        runs = _with_values(a.frame[ours == label]), _with_values(b.frame[theirs == label])
-        groups.append(MatchedRuns(label, runs, all(map(has_circularity, runs))))
+        runs = _with_values(a.where(ours == label)), _with_values(b.where(theirs == label))
+        circular = all(side.has_circularity for side in runs)
+        groups.append(MatchedRuns(label, runs, circular))
     return tuple(groups)
 
 
-def _with_values(runs: "pandas.DataFrame") -> "pandas.DataFrame":
+def _with_values(runs: Runs) -> Runs:
     """Without metrics that none of these runs has, such as those of another architecture."""
-    return runs.drop(columns=[name for name in METRICS if name in runs and runs[name].isna().all()])
+    empty = [name for name in METRICS if name in runs and runs[name].isna().all()]
+    return replace(runs, frame=runs.frame.drop(columns=empty))
 
 
 def _differences(a: Runs, b: Runs) -> list[str]:
     """Settings that are not matched, but that a reader should know to differ."""
     notes = []
     for key in NOTED:
-        if key not in a.frame or key not in b.frame:
+        if key not in a or key not in b:
             continue
-        ours = _values(a.frame[key])
-        theirs = _values(b.frame[key])
+        ours = _values(a[key])
+        theirs = _values(b[key])
         if ours != theirs:
             notes.append(
                 f"{key} differs: {_listed(ours)} in {a.name}, {_listed(theirs)} in {b.name}"
@@ -213,7 +211,7 @@ def _doubts(a: Runs, b: Runs) -> list[str]:
             ("width", "widths", "tenths of the rate hold other widths, read the slices of width")
         )
     for column, name, advice in spread:
-        ours, theirs = (side.frame[column].dropna().to_numpy(float) for side in (a, b))
+        ours, theirs = (side[column].dropna().to_numpy(float) for side in (a, b))
         if not len(ours) or not len(theirs):
             continue
         distance, p = same_distribution(ours, theirs)
@@ -222,8 +220,8 @@ def _doubts(a: Runs, b: Runs) -> list[str]:
                 f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): "
                 f"{advice}"
             )
-    if "run_id" in a.frame and "run_id" in b.frame:
-        both = len(set(a.frame["run_id"].dropna()) & set(b.frame["run_id"].dropna()))
+    if "run_id" in a and "run_id" in b:
+        both = len(set(a["run_id"].dropna()) & set(b["run_id"].dropna()))
         if both:
             doubts.append(
                 f"{both} runs have the same settings and seed on both sides; the tests take "

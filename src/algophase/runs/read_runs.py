@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from algophase.core.errors import InputError
-from algophase.runs.columns import frame_of, python_values
-from algophase.runs.selection import Rows, check_columns
+from algophase.runs.columns import Rows, frame_of, python_values
+from algophase.runs.selection import check_columns
 from algophase.storage.runs_table import (
     EPOCH,
     KEYS,

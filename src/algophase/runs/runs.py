@@ -31,19 +31,12 @@ from algophase.core.lines import reaches
 from algophase.pictures.by_rate import rate_figure
 from algophase.pictures.to_matplotlib import draw
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
-from algophase.runs.columns import (
-    TEXT,
-    finite_numbers,
-    kind_of,
-    python_value,
-    python_values,
-    varies,
-)
+from algophase.runs.columns import Columns, Rows
 from algophase.runs.overview import name_of_verdicts, outcomes, verdict_column
 from algophase.runs.pictures import rate_by_metric
 from algophase.runs.rows import DECIDED, decided
-from algophase.runs.selection import Condition, Rows, select
-from algophase.runs.statistics import NO_RATE, Floats, Share, tenths
+from algophase.runs.selection import Condition, select
+from algophase.runs.statistics import Floats, Share, tenths
 from algophase.storage.runs_table import read_ends
 
 if TYPE_CHECKING:
@@ -240,124 +233,9 @@ class Runs:
         return select(self.frame, conditions, sort)
 
     @functools.cached_property
-    def kinds(self) -> dict[str, str]:
-        """What each column holds: numbers, text, true and false, or nothing."""
-        return {name: kind_of(name, self.frame[name]) for name in self.frame}
-
-    @functools.cached_property
-    def varying(self) -> set[str]:
-        """The columns in which runs differ."""
-        return {name for name in self.frame if varies(self.frame[name])}
-
-    def finite(self, column: str) -> Floats:
-        """A column as float64: NaN for what is missing or infinite, 1 and 0 for true and false.
-
-        Arguments:
-            column: its name.
-
-        Returns:
-            An array (runs,).
-        """
-        if column not in self._finite:
-            self._finite[column] = finite_numbers(self.frame[column])
-        return self._finite[column]
-
-    @functools.cached_property
-    def _finite(self) -> dict[str, Floats]:
-        return {}
-
-    def codes(self, column: str) -> tuple[Rows, list[str]]:
-        """A column of text as numbers.
-
-        Arguments:
-            column: its name.
-
-        Returns:
-            For each run the number of its text, -1 for none, (runs,); and the different texts.
-        """
-        if column not in self._codes:
-            codes, texts = self.frame[column].factorize()
-            self._codes[column] = codes, list(texts)
-        return self._codes[column]
-
-    @functools.cached_property
-    def _codes(self) -> dict[str, tuple[Rows, list[str]]]:
-        return {}
-
-    def by_text(self, column: str, rows: Rows) -> dict[str, Rows]:
-        """Some rows, divided by the text of a column.
-
-        Arguments:
-            column: its name.
-            rows: row numbers, an array (n,).
-
-        Returns:
-            The rows of each text; "none" for those without one.
-        """
-        codes, texts = self.codes(column)
-        members = dict[str, Rows]()
-        for code in numpy.unique(codes[rows]).tolist():
-            name = "none" if code < 0 else texts[code]
-            members[name] = rows[codes[rows] == code]
-        return members
-
-    @functools.cached_property
-    def rows_by_id(self) -> dict[str, int]:
-        """The row of each run id."""
-        if "run_id" not in self or self.kinds["run_id"] != TEXT:
-            return {}
-        ids = python_values(self.frame["run_id"])
-        return {run_id: row for row, run_id in enumerate(ids) if run_id is not None}
-
-    def value(self, column: str, row: int) -> Any:
-        """One value as a Python object.
-
-        Arguments:
-            column: the column's name.
-            row: the run's row.
-
-        Returns:
-            The value, None if there is none.
-        """
-        return python_value(self.frame[column].iat[row])
-
-    def row(self, row: int) -> dict[str, Any]:
-        """Every column of one run.
-
-        Arguments:
-            row: the run's row.
-
-        Returns:
-            The values by column.
-        """
-        return {name: self.value(name, row) for name in self.frame}
-
-    def run_ids(self, rows: Sequence[int] | Rows) -> list[str]:
-        """The ids of some runs.
-
-        Arguments:
-            rows: row numbers.
-
-        Returns:
-            One id per row, "" in a table without ids.
-        """
-        return self._texts("run_id", rows)
-
-    def run_names(self, rows: Sequence[int] | Rows) -> list[str]:
-        """The names of some runs: their ids, or the files they were read from.
-
-        Arguments:
-            rows: row numbers.
-
-        Returns:
-            One name per row.
-        """
-        return self._texts(self.named_by, rows)
-
-    def _texts(self, column: str, rows: Sequence[int] | Rows) -> list[str]:
-        if column not in self:
-            return [""] * len(rows)
-        return list(map(str, python_values(self.frame[column].iloc[rows])))
+    def columns(self) -> Columns:
+        """What each column holds, and its values."""
+        return Columns(self.frame)
 
     @property
     def noun(self) -> str:
@@ -401,7 +279,7 @@ class Runs:
             if column in frame:
                 frame[column] = frame[column].where(numpy.isfinite(frame[column]))
         runs = replace(self, frame=frame)
-        return runs.without(has_width(frame), NO_WIDTH) if runs.continuous_width else runs
+        return runs.without(runs.has_width, NO_WIDTH) if runs.continuous_width else runs
 
     def decided(self) -> Self:
         """The runs with this version's verdicts from their numbers. A table has those of the
@@ -430,12 +308,22 @@ class Runs:
     @property
     def accurate(self) -> Self:
         """Runs that answer every pair right."""
-        return replace(self, frame=accurate(self.frame))
+        return self.where(self.frame["_accurate"])
 
     @property
     def circular(self) -> Self:
         """Accurate runs whose embedding is circular."""
-        return replace(self, frame=circular(self.frame))
+        return self._by_circularity(True)
+
+    @property
+    def not_circular(self) -> Self:
+        """Accurate runs whose embedding is not circular. Runs without a circularity are neither."""
+        return self._by_circularity(False)
+
+    def _by_circularity(self, is_circular: bool) -> Self:
+        measured = self.where(self.frame["_accurate"] & self.frame[CIRCULARITY].notna())
+        reached = reaches(measured[CIRCULARITY], Thresholds().circularity)
+        return measured.where(reached == is_circular)
 
     @property
     def accuracy_share(self) -> Share:
@@ -461,14 +349,29 @@ class Runs:
     @property
     def continuous_width(self) -> bool:
         """Whether width has more values than a table could list."""
-        return continuous_width(self.frame)
+        return "width" in self and self["width"][self.has_width].nunique() > MOST_WIDTHS
+
+    @property
+    def has_width(self) -> "pandas.Series[bool]":
+        """Whether each run has a width to take the logarithm of."""
+        return (self.frame["width"] > 0) & (self.frame["width"] < numpy.inf)
+
+    @property
+    def has_circularity(self) -> bool:
+        """Whether circularity is defined. The paper does not call it well defined with separate
+        vocabularies or an equals sign (appendix I).
+        """
+        for key in FLAGS:
+            if key in self and (self[key].map(comparable_setting) == 1).any():
+                return False
+        return CIRCULARITY in self and bool(self[CIRCULARITY].notna().any())
 
     @property
     def core_name(self) -> str:
         """What `core` has: circular accurate runs, as in the paper, or accurate runs where
         circularity is undefined.
         """
-        return CIRCULAR_RUNS if has_circularity(accurate(self.frame)) else ACCURATE_RUNS
+        return CIRCULAR_RUNS if self.accurate.has_circularity else ACCURATE_RUNS
 
     @property
     def core(self) -> Self:
@@ -484,7 +387,8 @@ class Runs:
         Returns:
             An array (n,).
         """
-        return values(self.frame, column)
+        defined: Floats = self.frame[column].dropna().to_numpy(float)
+        return defined
 
     def share(self, chosen: "pandas.Series[bool]") -> Share:
         """Count chosen runs, with a 95% interval for their share.
@@ -497,14 +401,34 @@ class Runs:
         """
         return Share(int(chosen.sum()), len(self.frame))
 
+    def inside_phase(self, metric: str) -> "pandas.Series[bool]":
+        """Whether each run is on the Pizza's side of a metric: symmetricity above its line,
+        irrelevance below.
+
+        Arguments:
+            metric: the metric's name.
+
+        Returns:
+            A mask, one value per run.
+        """
+        in_phase: pandas.Series[bool] = line(metric).inside(self.frame[metric])
+        return in_phase
+
     def boundary(
-        self, metric: str, *, width: float | None = None, resamples: int = RESAMPLES, seed: int = 0
+        self,
+        metric: str,
+        *,
+        by_width: bool = False,
+        width: float | None = None,
+        resamples: int = RESAMPLES,
+        seed: int = 0,
     ) -> Boundary:
         """Find where the Pizza's phase ends along the attention rate: a logistic fit with a
-        bootstrap interval.
+        bootstrap interval, to the runs that have a rate and this metric.
 
         Arguments:
             metric: the metric whose line separates the phases.
+            by_width: fit the boundary's change with the width as well.
             width: the width at which to read the boundary, where width is continuous.
             resamples: bootstrap resamples for the interval.
             seed: of the bootstrap.
@@ -512,7 +436,14 @@ class Runs:
         Returns:
             A `Boundary`: the rate and its 95% interval.
         """
-        return metric_boundary(self.frame, metric, width=width, resamples=resamples, seed=seed)
+        runs = self.where(self["_rate"].notna() & self[metric].notna())
+        widths = None
+        if by_width:
+            runs = runs.where(runs.has_width)
+            widths = runs["width"].to_numpy(float)
+        rates = runs["_rate"].to_numpy(float)
+        in_phase: Floats = runs.inside_phase(metric).to_numpy(float)
+        return phase_boundary(rates, in_phase, widths, width=width, resamples=resamples, seed=seed)
 
     def groups(self) -> list[Self]:
         """Parts with equal settings, the largest first. Attention rate and continuous width do not
@@ -587,76 +518,3 @@ def comparable_setting(value: object) -> object:
     if isinstance(value, float | numpy.floating) and float(value).is_integer():
         return int(value)
     return value.lower() if isinstance(value, str) else value
-
-
-def accurate(frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    return frame[frame["_accurate"]]
-
-
-def circular(frame: "pandas.DataFrame", is_circular: bool = True) -> "pandas.DataFrame":
-    """Accurate runs whose embedding is circular, or is not; runs without a circularity are in
-    neither.
-    """
-    frame = accurate(frame)
-    frame = frame[frame[CIRCULARITY].notna()]
-    return frame[reaches(frame[CIRCULARITY], Thresholds().circularity) == is_circular]
-
-
-def has_circularity(frame: "pandas.DataFrame") -> bool:
-    """The paper does not call circularity well defined with separate vocabularies or an equals
-    sign (appendix I).
-    """
-    for key in FLAGS:
-        if key in frame and (frame[key].map(comparable_setting) == 1).any():
-            return False
-    return CIRCULARITY in frame and bool(frame[CIRCULARITY].notna().any())
-
-
-def continuous_width(frame: "pandas.DataFrame") -> bool:
-    return "width" in frame and frame["width"][has_width(frame)].nunique() > MOST_WIDTHS
-
-
-def has_width(frame: "pandas.DataFrame") -> "pandas.Series[bool]":
-    """Whether each run has a width to take the logarithm of."""
-    return (frame["width"] > 0) & (frame["width"] < numpy.inf)
-
-
-def values(frame: "pandas.DataFrame", name: str) -> Floats:
-    defined: Floats = frame[name].dropna().to_numpy(float)
-    return defined
-
-
-def strata(frames: Sequence["pandas.DataFrame"]) -> list[int]:
-    """Tenths with runs on any side, NO_RATE first where there are runs without a rate."""
-    present = set().union(*(frame["_tenth"] for frame in frames))
-    return [tenth for tenth in range(NO_RATE, 10) if tenth in present]
-
-
-def inside_phase(frame: "pandas.DataFrame", metric: str) -> "pandas.Series[bool]":
-    """Whether each run is on the Pizza's side of a metric: symmetricity above its line,
-    irrelevance below.
-    """
-    in_phase: pandas.Series[bool] = line(metric).inside(frame[metric])
-    return in_phase
-
-
-def metric_boundary(
-    frame: "pandas.DataFrame",
-    metric: str,
-    *,
-    by_width: bool = False,
-    width: float | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Boundary:
-    """The boundary of one metric's phase among runs that have a rate and this metric, and
-    by_width a width.
-    """
-    frame = frame[frame["_rate"].notna() & frame[metric].notna()]
-    widths = None
-    if by_width:
-        frame = frame[has_width(frame)]
-        widths = frame["width"].to_numpy(float)
-    rates = frame["_rate"].to_numpy(float)
-    in_phase: Floats = inside_phase(frame, metric).to_numpy(float)
-    return phase_boundary(rates, in_phase, widths, width=width, resamples=resamples, seed=seed)

@@ -12,12 +12,20 @@ import numpy
 from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
-from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, kind_of, numbers_in, python_values
+from algophase.runs.columns import (
+    FLAGS,
+    NOTHING,
+    NUMBERS,
+    TEXT,
+    Rows,
+    kind_of,
+    numbers_in,
+    python_values,
+)
 
 if TYPE_CHECKING:
     import pandas
 
-Rows = NDArray[numpy.int64]  # numbers of rows, from 0
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
