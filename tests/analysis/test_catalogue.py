@@ -57,7 +57,7 @@ from algophase.runs.rows import analysis_of_row, make_row
 from algophase.runs.runs import Runs
 from algophase.runs.selection import read_condition, select
 from algophase.storage.network_files import save
-from algophase.storage.runs_table import column_names
+from algophase.storage.runs_table import OpenTable
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 from algophase.training.run.train import train
@@ -128,8 +128,8 @@ def test_a_new_metric_is_measured_and_printed(logit_size: Quantity, tmp_path: Pa
 
 def test_a_new_metric_is_a_column_of_sweeps(logit_size: Quantity, tmp_path: Path) -> None:
     analyses = sweep(tmp_path / "sweep")
-    assert NAME in column_names(tmp_path / "sweep")
-    columns = read_frame(tmp_path / "sweep")
+    assert NAME in OpenTable(tmp_path / "sweep").column_names
+    columns = read_frame(OpenTable(tmp_path / "sweep"))
     assert columns[NAME].tolist() == [analysis.metrics[NAME] for analysis in analyses]
     middle = sorted(columns[NAME])[1]
     assert len(select(columns, [read_condition(f"{NAME}>{middle}")], sort=f"-{NAME}")) == 1

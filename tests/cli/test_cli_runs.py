@@ -1,15 +1,18 @@
 import csv
 import json
 import re
+import shutil
+from collections import Counter
 from pathlib import Path
 
+import pyarrow
 import pytest
 from commands import call
 from commands import invoke as run
 
 from algophase.cli.output import CommandBar
 from algophase.core.gallery import shipped_sweeps
-from algophase.storage import load
+from algophase.storage import load, runs_table
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.run import loop
@@ -26,6 +29,9 @@ attention_rate = {uniform = [0, 1]}
 [training]
 epochs = 30
 """
+
+
+SNAPSHOT = ("--snapshot", 10)
 
 
 def done(*arguments: object) -> str:
@@ -431,3 +437,53 @@ def test_without_a_table_the_shipped_ones_are_listed() -> None:
     refused = call("runs", "--where", "width=128")
     assert refused.returncode == 1
     assert "--where needs a table: name one of clock-training, data" in refused.stderr
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
+    """How often each Parquet file is read from disk."""
+    counts = Counter[Path]()
+    read = runs_table._arrow_buffer
+
+    def counted(path: Path) -> pyarrow.Buffer:
+        counts[path] += 1
+        return read(path)
+
+    monkeypatch.setattr(runs_table, "_arrow_buffer", counted)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("runs", "SWEEP"),
+        ("runs", "SWEEP", "--where", "attention_rate<0.5", "--sort", "width", "--csv", "-"),
+        ("runs", "SWEEP/moments"),
+        ("report", "SWEEP", "-o", "OUT.html"),
+        ("sweep", "SPACE", "--out", "SWEEP", "--runs", 3, "--device", "cpu", *SNAPSHOT),
+        ("sweep", "SPACE", "--out", "SWEEP", "--runs", 4, "--device", "cpu", *SNAPSHOT),
+        ("merge", "SWEEP", "--out", "OUT"),
+        ("merge", "SWEEP", "OTHER", "--out", "SWEEP"),
+        ("retrain", "SWEEP", 1),
+        ("retrain", "SWEEP", "--sample", 2),
+    ],
+    ids=lambda command: " ".join(map(str, command[:4])),
+)
+def test_a_command_reads_each_shard_once(
+    tmp_path: Path, opened: Counter[Path], command: tuple[object, ...]
+) -> None:
+    space = tmp_path / "mini.toml"
+    space.write_text(SPACE)
+    options = ("--device", "cpu", "--ensemble-size", 1, *SNAPSHOT, "--keep-weights", "all")
+    done("sweep", space, "--out", tmp_path / "sweep", "--runs", 3, *options)
+    shutil.copytree(tmp_path / "sweep", tmp_path / "other")
+    shards = len(shard_paths(tmp_path / "sweep"))
+    opened.clear()
+    names = {"SWEEP": "sweep", "OTHER": "other", "OUT": "out", "SPACE": "mini.toml"}
+    arguments = []
+    for argument in map(str, command):
+        word, *rest = re.split(r"(?=[/.])", argument)
+        arguments.append(f"{tmp_path / names[word]}{''.join(rest)}" if word in names else argument)
+    done(*arguments)
+    assert len(opened) >= shards
+    assert set(opened.values()) == {1}

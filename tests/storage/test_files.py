@@ -8,7 +8,7 @@ import pytest
 from algophase.core.errors import InputError
 from algophase.storage import load
 from algophase.storage.files import read_bytes, read_json, remove_partials, write_atomically
-from algophase.storage.runs_table import column_names, read_runs
+from algophase.storage.runs_table import OpenTable, read_runs
 
 
 def test_the_directory_is_flushed_after_the_rename(
@@ -69,7 +69,7 @@ def test_a_writer_is_locked_and_starts_anew_if_its_file_was_taken(
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "runs-000000-1-00000000.parquet"
     os.mkfifo(pipe)
-    for read in (read_bytes, read_runs, column_names, lambda path: read_runs(path.parent)):
+    for read in (read_bytes, read_runs, OpenTable, lambda path: read_runs(path.parent)):
         with pytest.raises(InputError, match="it is not a regular file"):
             read(pipe)
     os.mkfifo(tmp_path / "network.safetensors")

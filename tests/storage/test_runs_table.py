@@ -12,7 +12,7 @@ from algophase.core.errors import InputError
 from algophase.storage.runs_table import (
     METADATA_KEY,
     ROWS,
-    column_names,
+    OpenTable,
     each_once,
     encode_shard,
     provenance,
@@ -69,7 +69,14 @@ def test_a_column_missing_or_added_is_null_where_it_is_not(tmp_path: Path) -> No
         {"index": 0, "run_id": "a", "accuracy": 1.0, "retired": "x", "added": None, "list": None},
         {"index": 1, "run_id": "b", "accuracy": 0.5, "retired": None, "added": 7, "list": [1]},
     ]
-    assert column_names(path) == ["index", "run_id", "accuracy", "retired", "added", "list"]
+    assert OpenTable(path).column_names == [
+        "index",
+        "run_id",
+        "accuracy",
+        "retired",
+        "added",
+        "list",
+    ]
     runs = read_runs(path)
     assert list(runs["accuracy"]) == [1.0, 0.5]
     assert runs["added"].isna().tolist() == [True, False]
@@ -206,7 +213,7 @@ def test_a_broken_shard_is_named(tmp_path: Path, content: bytes | None) -> None:
             match=r"runs-broken.parquet is not a readable Parquet file",
         ):
             read(broken)
-    for read_all in (read_runs, column_names):
+    for read_all in (read_runs, OpenTable):
         with pytest.raises(
             InputError, match=r"runs-broken.parquet is not a readable Parquet file"
         ) as caught:
@@ -219,7 +226,7 @@ def test_no_runs_are_told(tmp_path: Path) -> None:
     (tmp_path / ".runs-0.parquet.x.partial").write_text("half")
     (tmp_path / ".hidden.parquet").write_text("hidden")
     assert shard_paths(tmp_path) == []
-    for read in (read_runs, read_table, column_names):
+    for read in (read_runs, read_table, OpenTable):
         with pytest.raises(InputError, match="holds no runs"):
             read(tmp_path)
     with pytest.raises(InputError, match="gone does not exist"):

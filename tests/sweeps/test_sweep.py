@@ -24,7 +24,7 @@ from algophase.runs.overview import outcomes
 from algophase.runs.read_runs import read_frame
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.runs_table import Row, shard_paths
+from algophase.storage.runs_table import OpenTable, Row, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import Trial
 from algophase.sweeps.ray_task import _joined
@@ -451,7 +451,7 @@ def test_a_network_that_cannot_be_analyzed_is_counted_as_such_now_and_later(
     monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
-    assert outcomes(read_frame(tmp_path)).tolist() == ["not analyzed"] * 3
+    assert outcomes(read_frame(OpenTable(tmp_path))).tolist() == ["not analyzed"] * 3
 
 
 def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analyzed(

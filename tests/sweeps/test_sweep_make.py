@@ -6,6 +6,7 @@ import pytest
 
 from algophase import InputError, Runs, Space, load, sweep
 from algophase.core.progress import Progress
+from algophase.storage.sweep_directory import SweepDirectory
 
 TINY = Space.from_dict(
     {
@@ -36,7 +37,7 @@ def test_it_makes_the_runs_of_a_space_and_continues(tmp_path: Path) -> None:
     assert (more.done, more.new) == (3, 1)
     assert more.without_weights == 2  # made before weights were asked for
     runs = Runs.read(tmp_path)
-    kept = [load(path) for path in (tmp_path / "networks").glob("*.safetensors")]
+    kept = [load(path) for path in SweepDirectory(tmp_path).kept_files().values()]
     assert len(runs) == 3
     assert [network.id for network in kept] == [runs["run_id"].iloc[2]]
 

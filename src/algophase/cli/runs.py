@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,8 @@ from algophase.pages.table import Table
 
 if TYPE_CHECKING:
     import pandas
+
+    from algophase.storage.runs_table import OpenTable
 
 EXAMPLE = (
     'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza '
@@ -90,7 +92,7 @@ def runs(
     from algophase.runs.read_runs import read_frame
     from algophase.runs.selection import check_columns, read_condition, select
     from algophase.storage.gallery import shipped
-    from algophase.storage.runs_table import column_names
+    from algophase.storage.runs_table import OpenTable
 
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
@@ -117,7 +119,8 @@ def runs(
         return
     conditions = [read_condition(text) for text in where or []]
     path = shipped(path)
-    available = column_names(path)
+    opened = OpenTable(path)
+    available = opened.column_names
     chosen = (
         None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     )
@@ -132,16 +135,16 @@ def runs(
     ]
     check_columns(asked, available)
     if csv is not None or as_json:
-        table = read_frame(path, None if chosen is None else asked)
+        table = read_frame(opened, None if chosen is None else asked)
         matching = select(table, conditions, sort)[: limit or None]
         exported = table[list(dict.fromkeys(chosen or table))].iloc[matching]
         _export(exported, csv, _rows(table))
         return
-    listed = list(dict.fromkeys(chosen or _handful(path, available)))
+    listed = list(dict.fromkeys(chosen or _handful(path, opened)))
     needed = [name for name in NEEDED if name in available]
-    table = read_frame(path, [*needed, *listed, *asked])
+    table = read_frame(opened, [*needed, *listed, *asked])
     matching = select(table, conditions, sort)
-    for line in [*_header(path, table), ""]:
+    for line in [*_header(path, table, opened.calls()), ""]:
         echo(line)
     if conditions:
         meant = " and ".join(map(str, conditions))
@@ -178,18 +181,19 @@ def _shipped_tables() -> list[str]:
     ]
 
 
-def _handful(path: Path, available: Sequence[str]) -> list[str]:
+def _handful(path: Path, opened: "OpenTable") -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.columns import varies
     from algophase.runs.overview import METRICS, SETTING_NAMES, varying
     from algophase.runs.read_runs import read_frame
     from algophase.storage.sweep_directory import SweepDirectory
 
+    available = opened.column_names
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
         names = [name for name in SETTING_NAMES if name in available]
-        table = read_frame(path, names)
+        table = read_frame(opened, names)
         settings = [name for name in names if varies(table[name].astype(str))]
     verdict = "verdict" if "verdict" in available else "paper_label"
     return [
@@ -206,12 +210,11 @@ def _rows(table: "pandas.DataFrame") -> str:
     return "moments" if are_moments(table.columns) else "runs"
 
 
-def _header(path: Path, table: "pandas.DataFrame") -> list[str]:
+def _header(path: Path, table: "pandas.DataFrame", calls: Sequence[Mapping[str, Any]]) -> list[str]:
     from algophase.runs.overview import describe_origin, describe_outcomes, describe_space
-    from algophase.storage.sweep_directory import SweepDirectory, read_calls
+    from algophase.storage.sweep_directory import SweepDirectory
 
     lines = []
-    calls = read_calls(path)
     if path.is_dir() and SweepDirectory(path).exists and "index" in table:
         description = SweepDirectory(path).description()
         lines = describe_space(description, table["index"].tolist(), calls)

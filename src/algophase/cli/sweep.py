@@ -192,8 +192,6 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def _conclude(outcome: "Outcome", path: Path) -> None:
-    from algophase.runs.overview import unfair_sample
-    from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.sweep import tally
 
     say = {
@@ -207,12 +205,8 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
     )
     if outcome.done:
         echo(tally(outcome.counts))
-        directory = SweepDirectory(path)
-        unfair = unfair_sample(
-            directory.description()["space"], list(directory.finished()), directory.calls()
-        )
-        if unfair:
-            echo(unfair)
+        if outcome.unfair:
+            echo(outcome.unfair)
     if outcome.new:
         training = outcome.training_seconds / outcome.new
         analysis = outcome.analysis_seconds / outcome.new

@@ -16,7 +16,7 @@ from algophase.runs.overview import unfair_sample
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.gallery import default_gallery
-from algophase.storage.runs_table import read_runs
+from algophase.storage.runs_table import OpenTable, to_pandas
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
@@ -221,11 +221,11 @@ class Sources:
         """The runs of a space's sweep that have an outcome. columns: what they must record."""
         path = self._directory(space)
         if space not in self._runs:
-            table = read_runs(path)
-            directory = SweepDirectory(path)
-            unfair = unfair_sample(
-                directory.description()["space"], table["index"].tolist(), directory.calls()
-            )
+            opened = OpenTable(path)
+            table = to_pandas(opened.read(), path)
+            space_description = SweepDirectory(path).description()["space"]
+            indices = table["index"].tolist()
+            unfair = unfair_sample(space_description, indices, opened.calls())
             about = f"{space}, no fair sample of it yet" if unfair else space
             source = (
                 f"{len(table):,} runs of "

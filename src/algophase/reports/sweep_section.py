@@ -39,7 +39,7 @@ from algophase.runs.overview import describe_origin, describe_space
 from algophase.runs.pictures import rate_by_metric
 from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs
 from algophase.runs.statistics import Share
-from algophase.storage.runs_table import read_ends
+from algophase.storage.runs_table import OpenTable, refuse_moments, to_pandas
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ class Sweep:
 
 def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
-    runs = read_ends(path)
+    opened = OpenTable(path)
+    refuse_moments(opened.column_names, path)
+    runs = to_pandas(opened.read(), path)
     name = path.resolve().name
     description = None
     calls = list[Mapping[str, Any]]()
@@ -93,7 +95,7 @@ def read_sweep(path: Path) -> Sweep:
     if path.is_dir():
         directory = SweepDirectory(path)
         description = directory.description() if directory.exists else None
-        calls = [record for record in directory.calls() if isinstance(record, Mapping)]
+        calls = [record for record in opened.calls() if isinstance(record, Mapping)]
         followed = directory.moments()
         moments = None if followed is None else followed.to_pandas()
     return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(calls), moments)

@@ -12,17 +12,17 @@ from algophase.runs.selection import check_columns
 from algophase.storage.runs_table import (
     EPOCH,
     KEYS,
-    column_names,
+    OpenTable,
+    calls_of,
     each_once,
     join_tables,
     moments_files,
     origin,
     read_row,
     read_shards,
-    read_table,
     shard_paths,
 )
-from algophase.storage.sweep_directory import SweepDirectory, calls_of
+from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     import pandas
@@ -38,22 +38,21 @@ def is_sweep(path: Path) -> bool:
     return SweepDirectory(path).exists or bool(shard_paths(path))
 
 
-def read_frame(path: Path, names: Sequence[str] | None = None) -> "pandas.DataFrame":
-    """Columns of a sweep's directory or a Parquet file, by default all. Each run is there once, in
-    the order of their index.
+def read_frame(table: OpenTable, names: Sequence[str] | None = None) -> "pandas.DataFrame":
+    """Columns of a table, by default all. Each run is there once, in the order of their index.
 
     Columns that tell rows apart come first, named or not: along training each run is there once at
     each epoch.
     """
     if names is None:
-        return _frame(read_table(path, None), path)
-    available = column_names(path)
+        return _frame(table.read(), table.path)
+    available = table.column_names
     check_columns(names, available)
     keys = [name for name in (*KEYS, EPOCH) if name in available]
-    return _frame(read_table(path, dict.fromkeys([*keys, *names])), path)
+    return _frame(table.read(dict.fromkeys([*keys, *names])), table.path)
 
 
-def _frame(table: "pyarrow.Table", path: Path) -> "pandas.DataFrame":
+def _frame(table: "pyarrow.Table", path: str | Path) -> "pandas.DataFrame":
     import pyarrow
 
     try:

@@ -54,7 +54,7 @@ def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 def described(path: Path) -> dict[str, Any] | None:
     """What the sweep in a directory is, for its shards and those of its moments; None where it
-    does not say so readably.
+    does not say so readably, and for a file.
     """
     try:
         data = read_json((path.parent if path.name == MOMENTS else path) / DESCRIPTION, "the sweep")

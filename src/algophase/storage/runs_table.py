@@ -224,8 +224,7 @@ def read_row(path: Path, row_number: int) -> dict[str, Any]:
             if first < batch.num_rows:
                 row = pyarrow.Table.from_batches([batch.slice(first, 1)])
                 former = _former_names(file.schema_arrow.names)
-                columns = python_columns(_checked(row, former, path), path)
-                return {name: values[0] for name, values in columns.items()}
+                return rows_of(_checked(row, former, path), path)[0]
             first -= batch.num_rows
     except (pyarrow.ArrowException, OSError, ValueError, IndexError) as error:
         raise _unreadable(path, error) from None
@@ -249,14 +248,12 @@ def read_shards(
     """
     directory = shipped(path)
     chosen = None if columns is None else list(columns)
-    description = described(directory) if directory.is_dir() else None
+    description = described(directory)
     tables: dict[Path, pyarrow.Table] = {}
     owners: dict[int, tuple[str, Path]] = {}
     for shard in shards:
         try:
-            file = open_shard(shard)
-            if description is not None:
-                _check_belongs(file, shard, description)
+            file = _open_checked(shard, description)
             table = _read(file, shard, _single_names(file) if only_single else chosen)
             _check_ids(table, shard, owners)
         except InputError as error:
@@ -266,6 +263,64 @@ def read_shards(
         else:
             tables[shard] = table
     return tables
+
+
+def _open_checked(
+    path: Path, description: Mapping[str, Any] | None
+) -> "pyarrow.parquet.ParquetFile":
+    """A shard of the sweep that a description is of."""
+    file = open_shard(path)
+    if description is not None:
+        _check_belongs(file, path, description)
+    return file
+
+
+class OpenTable:
+    """The Parquet files that a path stands for, each read from disk and checked once. Its columns
+    can then be asked for as often as needed.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """path: a sweep's directory, DIR/moments of one, a Parquet file or a shipped sweep."""
+        self.path = path
+        description = described(shipped(path))
+        self._files = {shard: _open_checked(shard, description) for shard in _shards(path)}
+
+    @property
+    def column_names(self) -> list[str]:
+        """Every column that any of the shards has."""
+        columns: dict[str, None] = {}
+        for file in self._files.values():
+            names = file.schema_arrow.names
+            now = {then: now for now, then in _former_names(names).items()}
+            columns |= dict.fromkeys(now.get(name, name) for name in names)
+        return list(columns)
+
+    def read(self, columns: Iterable[str] | None = None) -> "pyarrow.Table":
+        """These columns, by default all, each run once in the order of their index."""
+        chosen = None if columns is None else list(columns)
+        tables = {shard: _read(file, shard, chosen) for shard, file in self._files.items()}
+        check_one_run_per_index(tables)
+        return join_once(tables, self.path)
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Where the runs come from: one record for each call of `sweep` that made some."""
+        records = []
+        for shard, file in self._files.items():
+            records += calls_of(shard, origin(file.schema_arrow))
+        return records
+
+
+def shard_name(shard: Path) -> str:
+    """What a shard is called, by its table: its directory, or the file where it has none."""
+    return shard.parent.name if shard.name == RUNS_FILE else shard.name
+
+
+def calls_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What made a shard's runs, by what it says about itself."""
+    if isinstance(about.get("shards"), list):
+        return about["shards"]
+    return [{"shard": shard_name(shard), **about}] if about else []
 
 
 def _single_names(file: "pyarrow.parquet.ParquetFile") -> list[str]:
@@ -290,6 +345,13 @@ def _check_belongs(
     )
     if why is not None:
         raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
+
+
+def check_one_run_per_index(tables: "Mapping[Path, pyarrow.Table]") -> None:
+    """That no index is one run in one shard and another in another."""
+    owners: dict[int, tuple[str, Path]] = {}
+    for path, table in tables.items():
+        _check_ids(table, path, owners)
 
 
 def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, Path]]) -> None:
@@ -335,14 +397,7 @@ def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarr
     """All shards as one table. Types of a column that differ between shards are joined where
     that loses nothing.
     """
-    return join_shards(_shards(path), path, columns)
-
-
-def join_shards(
-    shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None
-) -> "pyarrow.Table":
-    """These shards as one table. path: what an error names."""
-    return join_tables(read_shards(shards, path, columns), path)
+    return join_tables(read_shards(_shards(path), path, columns), path)
 
 
 def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "pyarrow.Table":
@@ -363,6 +418,17 @@ def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "py
         raise InputError(
             f"the shards of {path} do not fit together: {str(error).splitlines()[0]}"
         ) from None
+
+
+def join_once(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "pyarrow.Table":
+    """Shards that were read as one table, each run once in the order of their index."""
+    import pyarrow
+
+    joined = join_tables(shards, path)
+    try:
+        return each_once(joined)
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _unusable(path, error) from None
 
 
 def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
@@ -430,26 +496,30 @@ def read_runs(path: str | Path) -> "pandas.DataFrame":
         >>> len(runs), runs.width.unique().tolist()
         (48, [1024])
     """
+    return to_pandas(join_once(read_shards(_shards(path), path), path), path)
+
+
+def to_pandas(table: "pyarrow.Table", path: str | Path) -> "pandas.DataFrame":
+    """A table as pandas has it. path: what an error names."""
     import pyarrow
 
     try:
-        return each_once(read_table(path)).to_pandas()
-    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise error if isinstance(error, InputError) else _unusable(path, error) from None
-
-
-def python_columns(table: "pyarrow.Table", path: str | Path) -> dict[str, list[Any]]:
-    """Columns as lists, None for what is missing and what is not a number."""
-    import pyarrow
-
-    try:
-        columns = each_once(table).to_pydict()
+        return table.to_pandas()
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _unusable(path, error) from None
-    return {
-        name: [None if value != value else value for value in values]
-        for name, values in columns.items()
-    }
+
+
+def rows_of(table: "pyarrow.Table", path: str | Path) -> list[dict[str, Any]]:
+    """Rows, with None for what is missing and what is not a number. path: what an error names."""
+    import pyarrow
+
+    try:
+        rows = table.to_pylist()
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _unusable(path, error) from None
+    for row in rows:
+        row |= {name: None for name, value in row.items() if value != value}
+    return rows
 
 
 def read_ends(path: str | Path) -> "pandas.DataFrame":
@@ -475,16 +545,6 @@ def refuse_moments(columns: Collection[str], path: str | Path) -> None:
         )
 
 
-def column_names(path: str | Path) -> list[str]:
-    """Every column that any of the shards has."""
-    columns: dict[str, None] = {}
-    for shard in _shards(path):
-        names = _schema(shard).names
-        now = {then: now for now, then in _former_names(names).items()}
-        columns |= dict.fromkeys(now.get(name, name) for name in names)
-    return list(columns)
-
-
 def _shards(path: str | Path) -> list[Path]:
     paths = shard_paths(shipped(path))
     if not paths:
@@ -494,7 +554,7 @@ def _shards(path: str | Path) -> list[Path]:
 
 def provenance(path: Path) -> dict[str, Any]:
     """What a shard says about where it comes from; empty where it says nothing readable."""
-    return origin(_schema(path))
+    return origin(open_shard(path).schema_arrow)
 
 
 def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
@@ -504,10 +564,6 @@ def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
     except ValueError:
         return {}
     return stated if isinstance(stated, dict) else {}
-
-
-def _schema(path: Path) -> "pyarrow.Schema":
-    return open_shard(path).schema_arrow
 
 
 def _unusable(path: str | Path, error: Exception) -> InputError:

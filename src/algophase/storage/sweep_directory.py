@@ -45,16 +45,19 @@ from algophase.storage.identity import DESCRIPTION, IDENTITY, identity, same_swe
 from algophase.storage.lock import locked
 from algophase.storage.network_files import encode
 from algophase.storage.runs_table import (
+    KEYS,
     MOMENTS_FILE,
     RUNS_FILE,
     Row,
-    each_once,
+    calls_of,
+    check_one_run_per_index,
     encode_shard,
     encode_table,
-    join_shards,
-    provenance,
+    join_once,
+    origin,
     read_runs,
     read_shards,
+    rows_of,
     shard_paths,
 )
 
@@ -67,6 +70,7 @@ log = logging.getLogger(__name__)
 CHECKPOINTS = ".checkpoints"
 NETWORKS = "networks"
 SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
+SUMMARY = (*KEYS, "verdict", "paper_label", "diverged_at")  # columns that say what became of a run
 # A shard that a killed writer was writing, or removing
 _UNFINISHED = re.compile(r"\.runs-[0-9]+-[0-9]+-[0-9a-f]{8}\.[a-z0-9_]{8}\.partial")
 FORMAT = "algophase-sweep"
@@ -82,6 +86,8 @@ class SweepDirectory:
         self.path = given_path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a directory for the sweep")
+        # What is needed of each shard, by its file's path, time and size
+        self._summaries: dict[tuple[Path, int, int], pyarrow.Table] = {}
         self._is_held: Callable[[], bool] | None = None  # none where `hold` is not in force
         self._added = 0  # runs, since then
 
@@ -226,29 +232,38 @@ class SweepDirectory:
             raise InputError(f"{self._description_path} names no space and seed")
         return data
 
+    def _read_summaries(self) -> "dict[Path, pyarrow.Table]":
+        """Index, id and outcome of the runs in every shard, and what the shard says about itself.
+        Each shard is read once, as long as it does not change.
+        """
+        stats = {path: path.stat() for path in self._shard_paths()}
+        keys = {path: (path, stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
+        new = [path for path, key in keys.items() if key not in self._summaries]
+        tables = read_shards(new, self.path, SUMMARY)
+        self._summaries |= {keys[path]: table for path, table in tables.items()}
+        summaries = {path: self._summaries[key] for path, key in keys.items()}
+        check_one_run_per_index(summaries)
+        return summaries
+
+    def _shard_paths(self) -> list[Path]:
+        return shard_paths(self.path) if self.path.is_dir() else []
+
     def finished(self) -> dict[int, tuple[str, str | None]]:
         """Index of every finished run, with its id and the paper's label."""
-        runs: dict[int, tuple[str, str | None]] = {}
-        paths = shard_paths(self.path) if self.path.is_dir() else []
-        for path, table in read_shards(
-            paths, self.path, ("index", "run_id", "paper_label")
-        ).items():
-            shard = table.to_pydict()
-            try:
-                indices = shard["index"]
-                ids = shard["run_id"]
-            except KeyError as error:
-                raise InputError(
-                    f"{path} has no column {error}: it is not a sweep shard; move it elsewhere"
-                ) from None
-            runs |= dict(
-                zip(
-                    indices,
-                    zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True),
-                    strict=True,
-                )
-            )
-        return runs
+        return {row["index"]: (row["run_id"], row.get("paper_label")) for row in self.outcomes()}
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Index, id, verdict and the paper's label of every finished run, and where it diverged."""
+        summaries = self._read_summaries()
+        for path, table in summaries.items():
+            for name in KEYS:
+                if name not in table.column_names:
+                    raise InputError(
+                        f"{path} has no column {name!r}: it is not a sweep shard; move it elsewhere"
+                    )
+        if not summaries:
+            return []
+        return rows_of(join_once(summaries, self.path), self.path)
 
     def add(
         self,
@@ -341,8 +356,9 @@ class SweepDirectory:
 
     def _network_folders(self) -> list[Path]:
         """Those of the shards, then that of networks brought back later."""
-        shards = shard_paths(self.path) if self.path.is_dir() else []
-        folders = [shard.parent / NETWORKS for shard in shards if shard.name == RUNS_FILE]
+        folders = [
+            shard.parent / NETWORKS for shard in self._shard_paths() if shard.name == RUNS_FILE
+        ]
         return [*folders, self.networks]
 
     def kept_files(self) -> dict[str, Path]:
@@ -369,7 +385,7 @@ class SweepDirectory:
         shards = shard_paths(self.path) if beside is None else beside
         files = [shard.with_name(MOMENTS_FILE) for shard in shards if shard.name == RUNS_FILE]
         followed = [file for file in files if file.exists()]
-        return each_once(join_shards(followed, self.path)) if followed else None
+        return join_once(read_shards(followed, self.path), self.path) if followed else None
 
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)
@@ -378,7 +394,10 @@ class SweepDirectory:
         """The calls of `sweep` that made the runs: one record per shard; for a merged shard one
         record per shard that it was made of.
         """
-        return read_calls(self.path)
+        records = []
+        for shard, table in self._read_summaries().items():
+            records += calls_of(shard, origin(table.schema))
+        return records
 
     @property
     def _holds_something(self) -> bool:
@@ -403,27 +422,6 @@ class SweepDirectory:
                     checkpoints.remove(ensemble.runs)
         with contextlib.suppress(OSError):  # not empty, or not there
             checkpoints.directory.rmdir()
-
-
-def shard_name(shard: Path) -> str:
-    """What a shard is called, by its table: its directory, or the file where it has none."""
-    return shard.parent.name if shard.name == RUNS_FILE else shard.name
-
-
-def calls_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What made a shard's runs, by what it says about itself."""
-    if isinstance(about.get("shards"), list):
-        return about["shards"]
-    return [{"shard": shard_name(shard), **about}]
-
-
-def read_calls(path: Path) -> list[dict[str, Any]]:
-    """What made the runs of a sweep's directory, of its moments or of a Parquet file."""
-    calls = []
-    for shard in shard_paths(path):
-        if about := provenance(shard):
-            calls += calls_of(shard, about)
-    return calls
 
 
 def snapshots_of(network: Path) -> list[Path]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar, Progress
+from algophase.runs.overview import unfair_sample
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_executor import sweep_on_ray
 from algophase.sweeps.shipped_spaces import find_space
@@ -120,9 +121,12 @@ def sweep(
             outcome = sweep_on_ray(request, directory, address, shard, report)
         else:
             outcome = sweep_here(request, directory, report)
-    if outcome.done and keep_weights == "all":
-        outcome = replace(outcome, without_weights=_without_weights(request, directory))
-    return outcome
+    if not outcome.done:
+        return outcome
+    lacking = _without_weights(request, directory) if keep_weights == "all" else 0
+    indices = list(directory.finished())
+    unfair = unfair_sample(directory.description()["space"], indices, directory.calls())
+    return replace(outcome, without_weights=lacking, unfair=unfair)
 
 
 def _check_executor(executor: str, address: str | None, shard: int | None) -> None:

@@ -16,9 +16,10 @@ from algophase.storage.runs_table import (
     join_tables,
     origin,
     read_shards,
+    shard_name,
     shard_paths,
 )
-from algophase.storage.sweep_directory import SweepDirectory, shard_name, snapshots_of
+from algophase.storage.sweep_directory import SweepDirectory, snapshots_of
 from algophase.sweeps.origins import Shard, origins
 from algophase.sweeps.provenance import commit, makes, version
 
@@ -109,14 +110,16 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     fresh = not target.path.exists()
     try:
         with target.hold(command or f"a merge of {len(sources)} sweeps"):
-            runs_at_start = len(target.finished())
             contents = {str(source.path): _read(source) for source in sources}
+            ids_at_start = _ids(contents[str(target.path)]) if target.exists else set()
             joined = join(contents)
             moments = _join_moments(contents, joined.matching)
             target.describe(
                 description["space"], description["seed"], description.get("snapshots", ())
             )
-            networks, files, unmatched = _kept_networks(sources, joined.matching, target)
+            networks, files, unmatched = _kept_networks(
+                sources, joined.matching, target, ids_at_start
+            )
             target.replace(joined.table, _about(joined, command), moments, files)
     except BaseException:
         if fresh:
@@ -128,7 +131,7 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     runs = joined.table.num_rows
     return Merged(
         runs=runs,
-        new=runs - runs_at_start,
+        new=runs - len(ids_at_start),
         repeated=joined.repeated,
         differing=joined.differing,
         networks=networks,
@@ -184,6 +187,10 @@ def _read(source: SweepDirectory) -> Held | None:
     table = each_once(with_owners)
     of_rows = [shards[owner] for owner in table[OWNER].to_pylist()]
     return Held(table.drop_columns([OWNER]), of_rows, source.moments(tables))
+
+
+def _ids(source: Held | None) -> set[str]:
+    return set() if source is None else set(source.table["run_id"].to_pylist())
 
 
 def join(sources: Mapping[str, Held | None]) -> Joined:
@@ -282,14 +289,17 @@ def _join_moments(
 
 
 def _kept_networks(
-    sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory
+    sources: Sequence[SweepDirectory],
+    matching: list[set[str]],
+    target: SweepDirectory,
+    ids_at_start: set[str],
 ) -> tuple[int, list[Path], int]:
     """Networks that belong to a row of the joined table: how many, the files to copy, and how
     many were left out.
+
+    ids_at_start: runs that the target has already. A network there of no run may be anything.
     """
-    # a network of no run may be anything
-    own = {run_id for run_id, _ in target.finished().values()}
-    in_target = target.kept() & own
+    in_target = target.kept() & ids_at_start
     files: list[Path] = []
     copied = 0
     unmatched = 0

@@ -36,14 +36,7 @@ from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_column
 from algophase.storage.files import check_directory
 from algophase.storage.formats.ours import load_network
 from algophase.storage.network_files import save
-from algophase.storage.runs_table import (
-    KEYS,
-    column_names,
-    each_once,
-    python_columns,
-    read_table,
-    refuse_moments,
-)
+from algophase.storage.runs_table import KEYS, OpenTable, refuse_moments, rows_of
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
@@ -254,8 +247,9 @@ def retrain_sample(
         (2, 2)
     """
     directory = SweepDirectory(sweep)
-    refuse_moments(column_names(directory.path), directory.path)
-    table = each_once(read_table(directory.path))
+    opened = OpenTable(directory.path)
+    refuse_moments(opened.column_names, directory.path)
+    table = opened.read()
     if not 1 <= count <= len(table):
         raise InputError(
             f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose "
@@ -263,10 +257,7 @@ def retrain_sample(
         )
     generator = numpy.random.default_rng(seed)
     drawn = numpy.sort(generator.choice(len(table), count, replace=False))
-    columns = python_columns(table.take(drawn), directory.path)
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+    rows = rows_of(table.take(drawn), directory.path)
     runs = [run_from_row(row) for row in rows]
     ways: dict[tuple[Any, ...], list[int]] = {}
     notes = dict[str, None]()
@@ -296,8 +287,9 @@ def retrain_sample(
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
-    refuse_moments(column_names(path), path)
-    keys = read_frame(path, KEYS)
+    opened = OpenTable(path)
+    refuse_moments(opened.column_names, path)
+    keys = read_frame(opened, KEYS)
     indices = keys["index"].tolist()
     ids = keys["run_id"].tolist()
     if name in ids:
@@ -327,9 +319,8 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
             f"there is no run {name!r} in {path}, which has {len(ids)}: {choices}; give an index, "
             "an id or its beginning"
         )
-    table = each_once(read_table(path))
-    columns = python_columns(table.slice(matches[0], 1), path)
-    return {name: value for name, (value,) in columns.items()}
+    (row,) = rows_of(opened.read().slice(matches[0], 1), path)
+    return row
 
 
 def choose(

@@ -25,7 +25,6 @@ from algophase.core.progress import Progress, ignore
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.overview import outcome
-from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps.budget import Trial, can_be_cut, fitting, time_is_up
 from algophase.sweeps.provenance import commit, make, makes, version
@@ -114,6 +113,7 @@ class Outcome:
     runs: asked for; done: in the table, new: added now; counts: runs by outcome, all of the table's
         that were asked for.
     without_weights: runs whose networks were to be kept and were not, when they were made earlier.
+    unfair: why the runs of the table are no fair sample of their space; "" if they are one.
     """
 
     ended: str
@@ -125,6 +125,7 @@ class Outcome:
     analysis_seconds: float
     seconds: float
     without_weights: int = 0
+    unfair: str = ""
 
 
 @dataclass
@@ -296,12 +297,7 @@ def _check_make(request: Request, directory: SweepDirectory) -> None:
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
-    names = ("index", "run_id", "verdict", "paper_label", "diverged_at")
-    columns = python_columns(read_table(directory.path, names), directory.path)
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-    return {row["run_id"]: outcome(row) for row in rows}
+    return {row["run_id"]: outcome(row) for row in directory.outcomes()}
 
 
 def sweep_here(
