@@ -15,7 +15,9 @@ import argparse
 import hashlib
 import inspect
 import re
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +38,8 @@ from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import ENGINES
 
 H200 = GPUTarget("cuda", 90, 32)
+PTXAS = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
+SHARED_MEMORY = 227 * 1024  # bytes that a program may have
 LAUNCH_OPTIONS = {"num_warps": 4, "num_stages": 3}  # with Triton's defaults
 POINTERS = {
     torch.float64: "*fp64",
@@ -217,6 +221,24 @@ def _without_targets(line: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def problems(launches: list[Launch]) -> Iterator[str]:
+    """What the assembler says of kernels that are slow or do not fit: products one after the other,
+    more than 64 bytes spilled per thread, more shared memory than there is."""
+    for launch in {str((one.kernel.__name__, one.constants)): one for one in launches}.values():
+        name, kernel = launch.kernel.__name__, compiled(launch)
+        with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+            file.write(kernel.asm["ptx"])
+            file.flush()
+            command = [str(PTXAS), "-v", "--gpu-name=sm_90a", file.name, "-o", "/dev/null"]
+            result = subprocess.run(command, capture_output=True, text=True, check=True)
+        for line in (result.stdout + result.stderr).splitlines():
+            spilled = re.search("([0-9]+) bytes spill stores", line)
+            if "serialized" in line or (spilled and int(spilled[1]) > 64):
+                yield f"{name} {line.strip()}"
+        if kernel.metadata.shared > SHARED_MEMORY:
+            yield f"{name} needs {kernel.metadata.shared} bytes of shared memory"
 
 
 def _without_assembler(*arguments: Any) -> tuple[str, str] | None:

@@ -45,7 +45,7 @@ def test_every_training_pair_has_one_row_and_tiles_have_few_b(
     assert (by_tile.diff(dim=2) >= 0).all()  # in the order of b ...
     assert (by_tile[..., -1] - by_tile[..., 0] < rows.slots).all()  # ... and few of them
     assert (rows.pairs[:, rows.count :] == END * 256).all()
-    found = rows.places[:, :p, :p].mT.long()  # (n, a, b)
+    found = rows.row_of[:, :p, :p].mT.long()  # (n, a, b)
     weight_there = rows.weights.gather(1, found.flatten(1)).view_as(weights)
     assert torch.equal(weight_there, weights)
 

@@ -10,49 +10,22 @@ and needs 17.0 µs instead of 23.5 (p = 113, on an H200).
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
 COMPILE = """
-import pathlib, re, subprocess, sys, tempfile
-import torch, triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.training.run.plan import ENGINES
+import sys
+import compiled_kernels
+from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
 
-ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
-types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
-task, network = (eval(argument) for argument in sys.argv[1:])
-run = RunSettings(task, network)
-engine = ENGINES["fused"](run)([run], torch.device("cpu"), "half")
-steps = {(step.kernel.__name__, str(step.options)): step for step in engine.steps.values()}
-for (name, _), step in steps.items():
-    constants = dict(step.options)
-    options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
-    signature = {key: "constexpr" for key in constants}
-    divisible = {}
-    for place, value in enumerate(step.arguments):
-        signature[step.kernel.arg_names[place]] = types[value.dtype] if torch.is_tensor(value) else "i32"
-        if torch.is_tensor(value) or value % 16 == 0:
-            divisible[(place,)] = [["tt.divisibility", 16]]
-    source = ASTSource(step.kernel, signature, constexprs=constants, attrs=divisible)
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(compiled.asm["ptx"])
-        file.flush()
-        command = [ptxas, "-v", "--gpu-name=sm_90a", file.name, "-o", "/dev/null"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True)
-    for line in (said.stdout + said.stderr).splitlines():
-        spilled = re.search("([0-9]+) bytes spill stores", line)
-        if "serialized" in line or (spilled and int(spilled[1]) > 64):
-            print(name, line.strip())
-    if compiled.metadata.shared > 227 * 1024:
-        print(name, "needs", compiled.metadata.shared, "bytes of shared memory")
+engine = compiled_kernels.fused_engine(*(eval(argument) for argument in sys.argv[1:]))
+for problem in compiled_kernels.problems(compiled_kernels.training_step(engine)):
+    print(problem)
 """
-
+HELPERS = Path(__file__).parents[2] / "helpers"
 
 CASES = [
     *(("TaskSettings()", f"TransformerSettings({width})") for width in (128, 256, 384, 512)),
@@ -70,6 +43,35 @@ CASES = [
 @pytest.mark.parametrize(("task", "network"), CASES)
 def test_nothing_is_serialized_or_spilled_in_bulk_and_all_fits(task: str, network: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    folders = [str(HELPERS), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(folders)
     command = [sys.executable, "-c", COMPILE, task, network]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (0, ""), said.stderr[-2000:]
+
+
+PTX = """
+ld.param.b64 %rd1, [kernel_0];
+ld.param.b64 %rd2, [kernel_1];
+add.s64 %rd3, %rd1, 64;
+ld.global.b32 %r1, [%rd3];
+mul.rn.f32 %r2, %r1, %r1;
+st.global.b32 [%rd2], %r2;
+ret;
+"""
+
+
+def test_equal_effects_are_equal_bits_whatever_the_order_and_the_registers() -> None:
+    import compiled_kernels
+
+    def effects(ptx: str) -> list[str]:
+        return compiled_kernels.effects(compiled_kernels.instructions(ptx, "by_rows"))
+
+    pointer, address = "ld.param.b64 %rd2, [kernel_1];\n", "add.s64 %rd3, %rd1, 64;\n"
+    turned = PTX.replace(pointer + address, address + pointer)
+    assert turned != PTX
+    renamed = PTX.replace("%r1", "%r7").replace("%rd3", "%rd9")
+    assert effects(PTX) == effects(turned) == effects(renamed)
+    assert effects(PTX) != effects(PTX.replace("mul.rn", "mul.rz"))
+    assert effects(PTX) != effects(PTX.replace("%rd1, 64", "%rd1, 68"))
+    assert effects(PTX) != effects(PTX.replace("%r1, %r1", "%r1, %r2"))

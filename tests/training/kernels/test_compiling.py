@@ -7,12 +7,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 
 from algophase.training.engines import compiling
+from algophase.training.kernels.launch import Launch
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
@@ -33,13 +34,14 @@ class H200:
     get_current_target = lambda self: GPUTarget("cuda", 90, 32)
 
 driver.set_active(H200())
-steps = FusedTransformer([RunSettings(TaskSettings(7), TransformerSettings(16))], torch.device("cpu"), "half").steps
+run = RunSettings(TaskSettings(7), TransformerSettings(16))
+launches = FusedTransformer([run], torch.device("cpu"), "half").launches
 for _ in range(2):
-    compile_at_once(steps.values())
-    kernels = {step.kernel for step in steps.values()}
+    compile_at_once(launches.values())
+    kernels = {launch.kernel for launch in launches.values()}
     compiled = [each for kernel in kernels for each in kernel.device_caches[0][0].values()]
     assert all(isinstance(each, CompiledKernel) for each in compiled)
-    print(len(steps), len(compiled))
+    print(len(launches), len(compiled))
 """
 
 
@@ -48,31 +50,24 @@ class Kernel:
 
     def __init__(self, compile_it: Callable[[], str]) -> None:
         self.compile_it, self.known = compile_it, ""
-        self.given: list[Any] = []
+        self.given: dict[str, Any] = {}
 
-    def warmup(self, *arguments: Any, **options: Any) -> None:
+    def warmup(self, **values: Any) -> None:
         def done(found: str) -> None:
             self.known = found
 
-        self.given += [arguments, options]
+        self.given = values
         triton.runtime._async_compile.active_mode.get().submit(id(self), self.compile_it, done)
-
-
-class Planned(NamedTuple):
-    kernel: Kernel
-    grid: tuple[int, ...]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
 
 
 def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     both = Barrier(2, timeout=60)  # which one alone would not pass
     kernels = [Kernel(lambda: f"compiled {both.wait() in (0, 1)}") for _ in range(2)]
-    compiling.compile_at_once([Planned(kernel, (3, 1), ("x",), {"D": 16}) for kernel in kernels])
+    compiling.compile_at_once([Launch(kernel, (3, 1), {"X": "x", "D": 16}) for kernel in kernels])
     for kernel in kernels:
         assert kernel.known == "compiled True"
-        assert kernel.given == [("x",), {"grid": (3, 1), "D": 16}]
+        assert kernel.given == {"grid": (3, 1), "X": "x", "D": 16}
 
 
 class Compiled:
@@ -119,6 +114,6 @@ def test_every_kernel_of_an_engine_is_compiled_without_a_gpu(tmp_path: Path) -> 
         check=False,
     )
     assert said.returncode == 0, said.stderr[-2000:]
-    steps, *counts = map(int, said.stdout.split())
-    assert counts == [steps, steps, steps]
-    assert len(list(tmp_path.rglob("*.cubin"))) == steps
+    launches, *counts = map(int, said.stdout.split())
+    assert counts == [launches, launches, launches]
+    assert len(list(tmp_path.rglob("*.cubin"))) == launches

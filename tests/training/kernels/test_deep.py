@@ -14,7 +14,6 @@ from algophase.training.check.states import states
 from algophase.training.engines import deep
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.plain import PlainEngine
-from algophase.training.engines.sizing import numbers_per_network
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
@@ -147,18 +146,15 @@ def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int, layer
     engine = DeepTransformer(
         [RunSettings(network=TransformerSettings(width, layers))], torch.device("cpu"), "half"
     )
-    tensors = [*vars(engine).values(), *(value for layer in engine.layers for value in layer)]
-    held = sum(value.nbytes for value in tensors if torch.is_tensor(value))
-    held += (
-        engine.half.flat.nbytes + engine.partial.flat.nbytes + 8 * engine.parameters.flat.nbytes
-    )  # with moments and copies
-    held += sum(
-        value.nbytes
-        for step in engine.judging
-        for value in step.arguments
-        if torch.is_tensor(value) and value.dtype == torch.int32
-    )
-    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.0
+    tensors = [
+        *engine.memory.values(),
+        *(value for layer in engine.layers for value in layer.values()),
+    ]
+    tensors += [part[name] for part in engine.parts for name in ("TOKENS", "LABELS")]
+    tensors += [engine.half.flat, engine.partial.flat, engine.pair_loss, engine.pair_right]
+    allocated = sum(value.nbytes for value in tensors)
+    allocated += 8 * engine.parameters.flat.nbytes  # with moments and copies
+    assert 1.0 <= 4 * engine.numbers_per_network(engine.task, engine.settings) / allocated < 2.0
 
 
 def test_another_precision_is_an_error() -> None:

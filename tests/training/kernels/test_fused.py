@@ -14,7 +14,6 @@ from algophase.training.check.states import states
 from algophase.training.engines import fused
 from algophase.training.engines.fused import FusedTransformer
 from algophase.training.engines.plain import PlainEngine
-from algophase.training.engines.sizing import numbers_per_network
 from algophase.training.run.optimizer import AdamW
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -96,11 +95,10 @@ def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int) -> No
     engine = FusedTransformer(
         [RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half"
     )
-    held = sum(value.nbytes for value in vars(engine).values() if torch.is_tensor(value))
-    held += (
-        8 * engine.parameters.flat.nbytes
-    )  # with moments and copies; this sum is what an H200 reported
-    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.0
+    # with moments and copies; this sum is what an H200 reported
+    allocated = sum(value.nbytes for value in engine.memory.values())
+    allocated += 8 * engine.parameters.flat.nbytes
+    assert 1.0 <= 4 * engine.numbers_per_network(engine.task, engine.settings) / allocated < 2.0
 
 
 @LONG

@@ -14,7 +14,6 @@ from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, 
 from algophase.training.check.gradient_check import away_from_kinks, compare, in_every_state
 from algophase.training.engines.fused_linear import FusedLinear
 from algophase.training.engines.plain import PlainEngine
-from algophase.training.engines.sizing import numbers_per_network
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
@@ -81,9 +80,9 @@ def test_a_networks_bits_do_not_depend_on_its_company(model: str) -> None:
 @pytest.mark.parametrize("model", ["alpha", "beta", "delta"])
 def test_the_memory_of_a_network_is_estimated_on_the_high_side(model: str) -> None:
     engine = FusedLinear([RunSettings(network=LinearSettings(model))], torch.device("cpu"), "half")
-    held = sum(value.nbytes for value in vars(engine).values() if torch.is_tensor(value))
-    held += 8 * engine.parameters.flat.nbytes
-    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.5
+    allocated = sum(value.nbytes for value in engine.memory.values())
+    allocated += 8 * engine.parameters.flat.nbytes
+    assert 1.0 <= 4 * engine.numbers_per_network(engine.task, engine.settings) / allocated < 2.5
 
 
 def test_parameters_come_back_as_they_went_in() -> None:

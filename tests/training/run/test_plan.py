@@ -108,30 +108,29 @@ def test_ensembles_are_filled_up_to_the_limit() -> None:
     assert [len(group.runs) for group in plan(runs, "plain", "cpu", ensemble_size=3)] == [1] * 7
 
 
+def largest(engine: str, run: RunSettings, device: torch.device, precision: str) -> int:
+    return sizing.largest_ensemble(ENGINES[engine](run), run.task, run.network, device, precision)
+
+
 def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
     cpu = torch.device("cpu")
     paper = RunSettings()
-    assert 1 <= sizing.largest_ensemble("grid", paper.task, paper.network, cpu, "float32") <= 8
-    assert sizing.largest_ensemble("stacked", paper.task, paper.network, cpu, "float32") == 1
-    assert sizing.largest_ensemble("grid", a_run().task, a_run().network, cpu, "float32") == 64
+    assert 1 <= largest("grid", paper, cpu, "float32") <= 8
+    assert largest("stacked", paper, cpu, "float32") == 1
+    assert largest("grid", a_run(), cpu, "float32") == 64
+    assert largest("plain", a_run(), cpu, "float32") == 1
 
 
 def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
-    assert (
-        sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") == 512
-    )
+    assert largest("fused", RunSettings(), CUDA, "half") == 512
     four = RunSettings(network=TransformerSettings(layers=4))
-    assert 32 <= sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") < 512
-    assert sizing.largest_ensemble("fused", four.task, four.network, CUDA, "half") == 512
+    assert 32 <= largest("stacked", four, CUDA, "tf32") < 512
+    assert largest("fused", four, CUDA, "half") == 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 4 * 2**30)
-    assert (
-        64
-        < sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half")
-        < 512
-    )
+    assert 64 < largest("fused", RunSettings(), CUDA, "half") < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
-    assert sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") == 1
+    assert largest("stacked", four, CUDA, "tf32") == 1
 
 
 def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,29 +3,35 @@ Triton kernels.
 
 Only training pairs go through the network, padded with pairs of weight zero. The first layer's
 queries, keys and values are tables over tokens; the last layer serves the last position only.
-Operands of products over pairs are float16, rounded to
-nearest: weights and stream in fixed units, gradients scaled by powers of two (`kernels.shared`).
-    Parameters, moments, their
-gradients, the residual stream, sums, softmax and loss are float32. Hidden units never leave the
-chip.
+Operands of products over pairs are float16, rounded to nearest: weights and stream in fixed units,
+gradients scaled by powers of two (`kernels.shared`). Parameters, moments, their gradients, the
+residual stream, sums, softmax and loss are float32. Hidden units never leave the chip.
+
+Measured on an H200: 47 µs per network and epoch with two layers, 79 with three, 111 with four
+(width 128, p = 59, 88 networks). What the compiler says is for sm_90a and width 128. Nothing here
+was timed in two ways on the card (docs/notes/tuning.md lists what to try).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from algophase.core.settings import RunSettings, TransformerSettings
+from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks.stacking import power_of_two
 from algophase.training.engines.compiling import compile_for
 from algophase.training.engines.engine import run_values
 from algophase.training.engines.flat import Flat
-from algophase.training.engines.in_half import InHalf, Step, round_width
+from algophase.training.engines.in_half import InHalf, padded_channels, round_width, token_sizes
+from algophase.training.engines.sizing import parameter_count
+from algophase.training.kernels.launch import NOTHING, Launch, launch
 
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
 TILE = 64  # pairs a program of attention takes; rows that share a power of two
-PARTS = 2  # of every sum over pairs: never by the number of networks
+# Of every sum over pairs, never by the number of networks. One would save 5 MB per network; two
+# serve small ensembles. Not measured.
+PARTS = 2
 BLOCK = 2048  # parameters a program takes
 
 
@@ -39,50 +45,43 @@ class Tiles(NamedTuple):
     warps: int
     stages: int  # of loads under way
 
+    def options(self) -> dict[str, Any]:
+        return {
+            "ROWS": self.rows,
+            "BM": self.hidden,
+            "STAGES": self.stages,
+            "num_warps": self.warps,
+        }
+
 
 def row_tiles(channels: int, outputs: int, gelu: bool, back: bool) -> Tiles:
     """Of the kernels by rows, with so many channels at most; back: of `deep_back`."""
     if channels > 128:
-        return Tiles(64, 32, 8, 2)
-    return (
-        Tiles(64, 32, 4, 3 if outputs <= 64 else 2)
-        if gelu or outputs > 64
-        else Tiles(64, 64, 4, 3 if back else 2)
-    )
+        return Tiles(64, 32, 8, 2)  # up to 64 bytes per thread spill in `deep_last`
+    if gelu or outputs > 64:
+        return Tiles(64, 32, 4, 3 if outputs <= 64 else 2)  # not measured
+    # A third stage takes 145 KiB in `deep_forward` and `deep_last`, so that one program has a
+    # multiprocessor to itself; 112 KiB with two. `deep_back` has room for it: 96 KiB.
+    return Tiles(64, 64, 4, 3 if back else 2)
 
 
 def unit_tiles(channels: int, gelu: bool) -> Tiles:
-    """Of `deep_units`."""
+    """Of `deep_units`. With GELU 64 rows at a time spill 76 bytes per thread, 32 none."""
     wide = channels > 128
     return Tiles(32 if gelu or wide else 64, 64, 8 if wide else 4, 2)
 
 
 def attention_warps(size: int, positions: int) -> int:
-    """Of the attention kernels, with heads of so many channels."""
+    """Of the attention kernels, with heads of so many channels. With 4 warps and 2 positions 120 to
+    242 registers, two to four programs per multiprocessor."""
     return min(16, max(4, size // 8) * (positions - 1))
 
 
-class Layer(NamedTuple):
-    """What a layer leaves for the next and for its own gradient: (n, rows, channels) of every
-    position that asks.
-    """
-
-    z: Tensor
-    u: Tensor
-    y: Tensor  # float32; empty in the last layer, which goes straight on
-    y_half: Tensor
-    active: Tensor  # a bit for each hidden unit; empty in the last layer, and with GELU
-    dy: Tensor
-    e_dy: Tensor  # exponents, one for each tile of rows
-    du: Tensor
-    e_du: Tensor
-    dz: Tensor
-    e_dz: Tensor
-    d_qkv: Tensor  # of every position
-    e_qkv: Tensor
-
-
 class DeepTransformer(InHalf):
+    """layers: what each layer leaves for the next and for its own gradient, (n, rows, channels) of
+    every position that asks, under the kernels' names. parts: the pairs to judge, `pairs` at a
+    time."""
+
     settings: TransformerSettings
 
     @classmethod
@@ -95,7 +94,7 @@ class DeepTransformer(InHalf):
         if network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {network.heads}"
         width = round_width(network.width)
-        if max(width, _channels(width, network.heads)) > MOST_CHANNELS:
+        if max(width, padded_channels(width, network.heads)) > MOST_CHANNELS:
             heads = f" in {network.heads} heads" if width <= MOST_CHANNELS else ""
             return (
                 f"in half precision it takes widths up to {MOST_CHANNELS} with several "
@@ -103,12 +102,99 @@ class DeepTransformer(InHalf):
             )
         return cls.beyond(run, device)
 
+    @classmethod
+    def working_numbers(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """Of every training pair and position z, u, their gradients, dy, dq, dk and dv, two bytes
+        each, and the stream; then matrices of two bytes and in two parts, and tables over
+        tokens."""
+        assert isinstance(network, TransformerSettings)
+        d, positions = network.width, task.context
+        channels = padded_channels(d, network.heads)
+        between_layers = (network.layers - 1) * (3 * d + 5 * channels // 2)
+        per_pair = positions * (between_layers + 3 * channels // 2 + 20)
+        per_pair += 2 * d + channels + power_of_two(task.logits, 64)
+        matrices = 6 * parameter_count(task, network.shapes())
+        tables = 10 * positions * power_of_two(task.modulus) * (channels + d)
+        return (task.training_pairs + 128) * per_pair + matrices + tables
+
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
-        self.rate = run_values(runs, "attention_rate", device, self.dtype)
-        self.scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
         self.side = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self._prepare()
+        flat = self.weights.flatten(1)
+        # every network has as many training pairs
+        training = (flat > 0).nonzero()[:, 1].view(self.count, -1)
+        self.pairs = -(-training.shape[1] // (TILE * PARTS)) * TILE * PARTS  # padded
+        self.sizes = self._sizes()
+        self.half = Flat(self.count, self.parameters.shapes, device, torch.float16)
+        self.partial = self.gradients
+        if PARTS > 1:
+            self.partial = Flat(self.count * PARTS, self.parameters.shapes, device, self.dtype)
+        self.memory = self._memory()
+        self.memory |= self._picked(training)
+        self.memory["WEIGHTS"][:, : training.shape[1]] = flat.gather(1, training)
+        self.layers = [self._layer_memory(layer) for layer in range(self.settings.layers)]
+        self._divide_pairs()
+        training_pairs = {"LOSS": self.memory["LOSS"], "RIGHT": self.pair_right[0], "JUDGE": False}
+        self.values = self._parameter_values() | self.sizes | self.memory | training_pairs
+        self._make_launches()
+
+    def _sizes(self) -> dict[str, int]:
+        """Sizes of an ensemble, by the kernels' names."""
+        heads, head_size = self.parameters.shapes["O 0"][:2]
+        d = self.settings.width
+        return {
+            **token_sizes(self.task),
+            "PA": power_of_two(self.modulus),  # padded
+            "T": self.pairs,
+            "S": self.task.context,
+            "D": d,
+            "M": 4 * d,
+            "H": heads,
+            "E": head_size,
+            "C": heads * head_size,
+            "V": self.task.logits,
+            "VP": self.parameters.shapes["U"][1],
+            "GELU": self.settings.activation == "gelu",
+            "PARTS": PARTS,
+        }
+
+    def _memory(self) -> dict[str, Tensor]:
+        """What the layers share."""
+        size, runs = self.sizes, self.runs
+        positions, tokens, d, c = (size[name] for name in ("S", "PA", "D", "C"))
+        return {
+            "RATE": run_values(runs, "attention_rate", self.device, self.dtype),
+            "SCALE": run_values(runs, "head_size", self.device, self.dtype).rsqrt(),
+            "WEIGHTS": self._new(self.pairs),
+            "TOKEN_INPUTS": self._new(positions, tokens, d),
+            "TABLES": self._new(positions, 3, tokens, c),
+            "D_TABLES": self._new(PARTS, positions, tokens, 3 * c + d),
+            "SLOPE": self._half(self.pairs, size["VP"]),
+            "E_SLOPE": self._exponents(self.pairs // TILE),
+            "LOSS": self._new(self.pairs // self._row_tiles().rows),
+            "NETWORK_LOSS": self._new(),
+        }
+
+    def _picked(self, pairs: Tensor) -> dict[str, Tensor]:
+        """TOKENS (n, positions, T) and LABELS (n, T) of pairs (n, B), zero in padding."""
+        count = pairs.shape[1]
+        first, second = pairs // self.modulus, pairs % self.modulus
+        tokens = self._new(self.task.context, self.pairs, dtype=torch.int32)
+        tokens[:, 0, :count] = first
+        tokens[:, 1, :count] = second
+        labels = self._new(self.pairs, dtype=torch.int32)
+        labels[:, :count] = self.labels[first, second]
+        return {"TOKENS": tokens, "LABELS": labels}
+
+    def _divide_pairs(self) -> None:
+        """All pairs, as many at a time as are trained on."""
+        numbers = torch.arange(self.modulus**2, device=self.device).expand(self.count, -1)
+        parts = numbers.split(self.pairs, dim=1)
+        self.pair_loss = self._new(len(parts), self.pairs).transpose(0, 1).contiguous()
+        self.pair_right = torch.zeros_like(self.pair_loss, dtype=torch.int8)
+        self.parts: list[dict[str, Any]] = []
+        for pairs, loss, right in zip(parts, self.pair_loss, self.pair_right, strict=True):
+            self.parts.append(self._picked(pairs) | {"LOSS": loss, "RIGHT": right, "JUDGE": True})
 
     def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
         """Heads and their size are padded to powers of two, outputs too: padding is exactly zero
@@ -123,506 +209,355 @@ class DeepTransformer(InHalf):
         for layer in range(self.settings.layers):
             layout[f"QKV {layer}"] = (d, 3, heads, size)
             layout[f"O {layer}"] = (heads, size, d)
-            layout |= {
-                f"{name} {layer}": (4 * d, d) for name in ("W_in", "W_out")
-            }  # W_in transposed
-            layout |= {f"b_in {layer}": (4 * d,), f"b_out {layer}": (d,)}
-        return Flat(
-            self.count,
-            {**layout, "U": (d, power_of_two(self.task.logits, TILE))},
-            self.device,
-            self.dtype,
-        )
+            layout[f"W_in {layer}"] = (4 * d, d)  # transposed
+            layout[f"W_out {layer}"] = (4 * d, d)
+            layout[f"b_in {layer}"] = (4 * d,)
+            layout[f"b_out {layer}"] = (d,)
+        layout["U"] = (d, power_of_two(self.task.logits, TILE))
+        return Flat(self.count, layout, self.device, self.dtype)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
         for name, part in self.export().items():
             part.copy_(stacked[name])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        P, heads, size = values or self.parameters, self.settings.heads, self.settings.head_size
-        found = {"embed.W_E": P["embed"], "pos_embed.W_pos": P["pos"]}
+        flat, heads, size = values or self.parameters, self.settings.heads, self.settings.head_size
+        exported = {"embed.W_E": flat["embed"], "pos_embed.W_pos": flat["pos"]}
         for layer in range(self.settings.layers):
-            qkv, block = (
-                P[f"QKV {layer}"][:, :, :, :heads, :size].transpose(1, 3),
-                f"blocks.{layer}",
-            )  # (n, h, 3, d, e)
-            found |= {
-                f"{block}.attn.W_{name}": qkv[:, :, index] for index, name in enumerate("QKV")
-            }
-            found[f"{block}.attn.W_O"] = P[f"O {layer}"][:, :heads, :size]
-            found[f"{block}.mlp.W_in"] = P[f"W_in {layer}"].mT
-            found |= {
-                f"{block}.mlp.{name}": P[f"{name} {layer}"] for name in ("b_in", "W_out", "b_out")
-            }
-        return {**found, "unembed.W_U": P["U"][:, :, : self.task.logits]}
-
-    def _prepare(self) -> None:
-        p, d, positions = self.modulus, self.settings.width, self.task.context
-        heads, size = self.parameters.shapes["O 0"][:2]
-        self.channels, self.across, outputs = (
-            heads * size,
-            power_of_two(p),
-            self.parameters.shapes["U"][1],
-        )
-        flat = self.weights.flatten(1)
-        pairs = (
-            (flat > 0).nonzero()[:, 1].view(self.count, -1)
-        )  # every network has as many training pairs
-        self.pairs = -(-pairs.shape[1] // (TILE * PARTS)) * TILE * PARTS  # padded
-        self.tokens, self.pair_labels = self._picked(pairs)
-        self.pair_weights = self._new(self.pairs)
-        self.pair_weights[:, : pairs.shape[1]] = flat.gather(1, pairs)
-        self.half = Flat(self.count, self.parameters.shapes, self.device, torch.float16)
-        shapes = self.parameters.shapes
-        self.partial = (
-            Flat(self.count * PARTS, shapes, self.device, self.dtype)
-            if PARTS > 1
-            else self.gradients
-        )
-        self.x = self._new(positions, self.across, d)
-        self.tables = self._new(positions, 3, self.across, self.channels)
-        self.d_tables = self._new(PARTS, positions, self.across, 3 * self.channels + d)
-        self.layers = [self._layer(layer) for layer in range(self.settings.layers)]
-        self.slope = self._new(self.pairs, outputs, dtype=torch.float16)
-        self.e_slope = self._new(self.pairs // TILE, dtype=torch.int32)
-        self.tile_loss, self.loss = self._new(self.pairs // self._of_rows()["ROWS"]), self._new()
-        everything = (
-            torch.arange(p * p, device=self.device).expand(self.count, -1).split(self.pairs, dim=1)
-        )
-        self.pair_loss = self._new(len(everything), self.pairs).transpose(0, 1).contiguous()
-        self.pair_right = torch.zeros_like(self.pair_loss, dtype=torch.int8)
-        self.first_steps, self.forward_steps = self._first(), self._forward(self.tokens)
-        self.last_step = self._last(
-            self.tokens, self.pair_labels, (self.tile_loss, self.pair_right[0]), judge=False
-        )
-        self.judging = []
-        for some, loss, right in zip(everything, self.pair_loss, self.pair_right, strict=True):
-            tokens, labels = self._picked(some)
-            self.judging += [
-                *self._forward(tokens),
-                self._last(tokens, labels, (loss, right), judge=True),
-            ]
-        self.backward_steps = [
-            (self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))
-        ]
-        self.final_steps = self._final()
-        compile_for(self.device, self.steps.values())
-
-    def _picked(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens (n, positions, T) and labels (n, T) of some pairs (n, B), zero in padding."""
-        first, second = pairs // self.modulus, pairs % self.modulus
-        tokens = self._new(self.task.context, self.pairs, dtype=torch.int32)
-        labels = self._new(self.pairs, dtype=torch.int32)
-        tokens[:, 0, : pairs.shape[1]], tokens[:, 1, : pairs.shape[1]] = first, second
-        labels[:, : pairs.shape[1]] = self.labels[first, second]
-        return tokens, labels
+            block = f"blocks.{layer}"
+            qkv = flat[f"QKV {layer}"][:, :, :, :heads, :size].transpose(1, 3)  # (n, h, 3, d, e)
+            for index, name in enumerate("QKV"):
+                exported[f"{block}.attn.W_{name}"] = qkv[:, :, index]
+            exported[f"{block}.attn.W_O"] = flat[f"O {layer}"][:, :heads, :size]
+            exported[f"{block}.mlp.W_in"] = flat[f"W_in {layer}"].mT
+            for name in ("b_in", "W_out", "b_out"):
+                exported[f"{block}.mlp.{name}"] = flat[f"{name} {layer}"]
+        exported["unembed.W_U"] = flat["U"][:, :, : self.task.logits]
+        return exported
 
     def _asking(self, layer: int) -> int:
+        """Positions that ask: the last alone in the last layer."""
         return 1 if layer == self.settings.layers - 1 else self.task.context
 
-    def _layer(self, layer: int) -> Layer:
-        d, c, half, tiles = self.settings.width, self.channels, torch.float16, self.pairs // TILE
-        asking, heads = self._asking(layer), self.parameters.shapes["O 0"][0]
-        rows, every = asking * self.pairs, self.task.context * self.pairs
-        last, bits = (
-            layer == self.settings.layers - 1,
-            0 if self.settings.activation == "gelu" else self._of_rows()["BM"],
-        )
+    def _layer_memory(self, layer: int) -> dict[str, Tensor]:
+        """Exponents (E_...) are one for each tile of rows."""
+        d, c, heads = self.sizes["D"], self.sizes["C"], self.sizes["H"]
+        asking, positions = self._asking(layer), self.task.context
+        rows, every = asking * self.pairs, positions * self.pairs
+        tiles = self.pairs // TILE
+        kept = 0 if layer == self.settings.layers - 1 else rows  # the last goes straight on
+        bits = 0 if self.sizes["GELU"] else self._row_tiles().hidden
+        memory = {
+            "Z": self._half(rows, c),
+            "U": self._half(rows, d),
+            "Y": self._new(kept, d),
+            "Y_HALF": self._half(rows, d),
+            # a bit for each hidden unit
+            "ACTIVE": self._new(kept, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32),
+            "D_QKV": self._half(every, 3 * c),
+            "E_QKV": self._exponents(3 * heads, positions * tiles),
+        }
+        for name, width in (("DY", d), ("DU", d), ("DZ", c)):
+            memory[name] = self._half(rows, width)
+            memory[f"E_{name}"] = self._exponents(asking * tiles)
+        return memory
 
-        def gradient(width: int) -> tuple[Tensor, Tensor]:
-            return self._new(rows, width, dtype=half), self._new(asking * tiles, dtype=torch.int32)
-
-        return Layer(
-            self._new(rows, c, dtype=half),
-            self._new(rows, d, dtype=half),
-            self._new(0 if last else rows, d),
-            self._new(rows, d, dtype=half),
-            self._new(
-                0 if last else rows, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32
-            ),
-            *gradient(d),
-            *gradient(d),
-            *gradient(c),
-            self._new(every, 3 * c, dtype=half),
-            self._new(3 * heads, self.task.context * tiles, dtype=torch.int32),
-        )
-
-    def _weights(self, layer: int, *names: str) -> tuple[Tensor, ...]:
+    def _layer_weights(self, layer: int) -> dict[str, Tensor]:
         """Matrices in half precision, biases as they are."""
-        return tuple(
-            (self.parameters if name[0] == "b" else self.half)[f"{name} {layer}"] for name in names
-        )
-
-    def _sizes(self) -> dict[str, Any]:
         return {
-            "T": self.pairs,
-            "S": self.task.context,
-            "PA": self.across,
-            "D": self.settings.width,
+            "QKV": self.half[f"QKV {layer}"],
+            "W_O": self.half[f"O {layer}"],
+            "IN": self.half[f"W_in {layer}"],
+            "B_IN": self.parameters[f"b_in {layer}"],
+            "OUT": self.half[f"W_out {layer}"],
+            "B_OUT": self.parameters[f"b_out {layer}"],
+            "W_U": self.half["U"],
         }
 
-    @property
-    def size(self) -> int:
-        return self.parameters.flat.shape[1]
+    def _layer_inputs(self, layer: int) -> dict[str, Any]:
+        """What a layer reads of the one below, or of the tokens."""
+        if layer == 0:
+            source, stream = self.memory["TABLES"], self.memory["TOKEN_INPUTS"]
+        else:
+            source, stream = self.layers[layer - 1]["Y_HALF"], self.layers[layer - 1]["Y"]
+        return {"SOURCE": source, "X": stream, "FIRST": layer == 0, "SQ": self._asking(layer)}
 
-    def _tokens(self) -> dict[str, int]:
-        """What the kernels of tables know: where tensors start, and which tokens there are."""
-        starts = {
-            f"AT_{name.split()[0].upper()}": int(self.parameters[name].storage_offset())
-            for name in ("embed", "pos", "QKV 0")
-        }
-        return {
-            **starts,
-            "P": self.modulus,
-            "SECOND": self.modulus if self.task.separate_vocabularies else 0,
-            "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
-            "S": self.task.context,
-            "PA": self.across,
-            "D": self.settings.width,
-            "C": self.channels,
-            "BC": min(64, self.channels),
-            "BD": min(64, self.settings.width),
-            "num_warps": 4 if self.across <= 64 else 8,
-        }
+    def _layer_launch(
+        self,
+        kernel: Any,
+        layer: int,
+        *programs: int,
+        pairs: Mapping[str, Any] = NOTHING,
+        **sizes: Any,
+    ) -> Launch:
+        """A kernel of one layer. pairs: those of `parts`, in place of the training pairs."""
+        values = self.values | self.layers[layer] | self._layer_weights(layer)
+        values |= self._layer_inputs(layer) | dict(pairs)
+        return launch(kernel, (*programs, self.count), values, **sizes)
 
-    def _of_rows(self, *, back: bool = False) -> dict[str, Any]:
-        d, gelu = self.settings.width, self.settings.activation == "gelu"
-        sizes = {"D": d, "C": self.channels, "M": 4 * d, "GELU": gelu}
-        return sizes | _options(row_tiles(max(d, self.channels), self.task.logits, gelu, back))
+    def _row_tiles(self, *, back: bool = False) -> Tiles:
+        channels = max(self.sizes["D"], self.sizes["C"])
+        return row_tiles(channels, self.task.logits, bool(self.sizes["GELU"]), back)
 
-    def _first(self) -> list[Step]:
+    def _make_launches(self) -> None:
+        last = self.settings.layers - 1
+        self.first = self._first()
+        self.forward = [*self._forward(), self._last()]
+        self.judging: list[Launch] = []
+        for pairs in self.parts:
+            self.judging += [*self._forward(pairs), self._last(pairs)]
+        self.backward = [(self._back(layer), self._sums(layer)) for layer in range(last, -1, -1)]
+        self.final = self._final()
+        epoch = [*self.first, *self.forward, *self.final]
+        for back, sums in self.backward:
+            epoch += [*back, *sums]
+        compile_for(self.device, [*epoch, self.judging[-1]])
+
+    def _first(self) -> list[Launch]:
         from algophase.training.kernels.deep_tables import deep_tables, to_half
 
-        d, count, tokens = self.settings.width, self.parameters.flat.numel(), self._tokens()
-        roles = self.task.context * (3 * self.channels // tokens["BC"] + d // tokens["BD"])
-        options = {**tokens, "BK": min(32, d), "num_stages": 1}
-        return [
-            Step(
-                to_half,
-                (-(-count // BLOCK),),
-                (self.parameters.flat, self.half.flat, count),
-                {"BLOCK": BLOCK, "num_warps": 4},
-            ),
-            Step(
-                deep_tables,
-                (roles, self.count),
-                (self.parameters.flat, self.x, self.tables, self.size),
-                options,
-            ),
-        ]
+        c, d, positions = self.sizes["C"], self.sizes["D"], self.task.context
+        count = self.parameters.flat.numel()
+        tiles = self._table_tiles()
+        halved = launch(
+            to_half,
+            (-(-count // BLOCK),),
+            self.values,
+            HALF=self.half.flat,
+            count=count,
+            BLOCK=BLOCK,
+            num_warps=4,
+        )
+        tables = self._launch(
+            deep_tables,
+            positions * (3 * c // tiles["BC"] + d // tiles["BD"]),
+            X=self.memory["TOKEN_INPUTS"],
+            BK=min(32, d),
+            **tiles,
+            num_stages=1,
+        )
+        return [halved, tables]
 
-    def _attention(self, layer: int, tokens: Tensor) -> tuple[tuple[Tensor, ...], dict[str, Any]]:
-        """What attention reads, and its sizes."""
-        source = self.layers[layer - 1].y_half if layer else self.tables
-        heads, size = self.parameters.shapes["O 0"][:2]
-        sizes = {
-            **self._sizes(),
-            "SQ": self._asking(layer),
-            "H": heads,
-            "E": size,
-            "FIRST": layer == 0,
-        }
-        return (self.rate, self.scale, source, tokens, *self._weights(layer, "QKV")), sizes
+    def _table_tiles(self) -> dict[str, Any]:
+        """Of the kernels of tables over tokens. Not measured."""
+        c, d, tokens = self.sizes["C"], self.sizes["D"], self.sizes["PA"]
+        return {"BC": min(64, c), "BD": min(64, d), "num_warps": 4 if tokens <= 64 else 8}
 
-    def _forward(self, tokens: Tensor) -> list[Step]:
+    def _forward(self, pairs: Mapping[str, Any] = NOTHING) -> list[Launch]:
         """Up to the last layer's attention."""
         from algophase.training.kernels.deep_attend import deep_attend
         from algophase.training.kernels.deep_rows import deep_forward
 
-        steps = []
-        for layer, held in enumerate(self.layers):
-            read, sizes = self._attention(layer, tokens)
-            options = {**sizes, "STAGES": 1, "num_warps": attention_warps(sizes["E"], sizes["S"])}
-            steps.append(
-                Step(
-                    deep_attend,
-                    (self.pairs // TILE, self.count),
-                    (*read, held.z, self.size),
-                    options,
-                )
+        tiles = self._row_tiles()
+        launches = []
+        for layer in range(self.settings.layers):
+            options = self._attention_options()
+            attend_tiles = self.pairs // TILE
+            launches.append(
+                self._layer_launch(deep_attend, layer, attend_tiles, pairs=pairs, **options)
             )
-            if layer < len(self.layers) - 1:
-                stream = self.layers[layer - 1].y if layer else self.x
-                weights = self._weights(layer, "O", "W_in", "b_in", "W_out", "b_out")
-                of_rows = self._of_rows()
-                steps.append(
-                    Step(
-                        deep_forward,
-                        (held.z.shape[1] // of_rows["ROWS"], self.count),
-                        (
-                            stream,
-                            tokens,
-                            held.z,
-                            *weights,
-                            held.u,
-                            held.active,
-                            held.y,
-                            held.y_half,
-                            self.size,
-                        ),
-                        {**self._sizes(), **of_rows, "FIRST": layer == 0},
+            if layer < self.settings.layers - 1:
+                rows = self.task.context * self.pairs
+                launches.append(
+                    self._layer_launch(
+                        deep_forward, layer, rows // tiles.rows, pairs=pairs, **tiles.options()
                     )
                 )
-        return steps
+        return launches
 
-    def _last(
-        self, tokens: Tensor, labels: Tensor, found: tuple[Tensor, Tensor], *, judge: bool
-    ) -> Step:
+    def _attention_options(self) -> dict[str, Any]:
+        warps = attention_warps(self.sizes["E"], self.task.context)
+        return {"STAGES": 1, "num_warps": warps}
+
+    def _last(self, pairs: Mapping[str, Any] = NOTHING) -> Launch:
         """The last layer after its attention: to the loss, and back."""
         from algophase.training.kernels.deep_rows import deep_last
 
-        layer, held, of_rows = len(self.layers) - 1, self.layers[-1], self._of_rows()
-        weights = (*self._weights(layer, "O", "W_in", "b_in", "W_out", "b_out"), self.half["U"])
-        written = (held.u, held.y_half, self.slope, self.e_slope, *held[5:11])
-        outputs = {"V": self.task.logits, "VP": self.slope.shape[2], "JUDGE": judge}
-        return Step(
-            deep_last,
-            (self.pairs // of_rows["ROWS"], self.count),
-            (
-                self.layers[-2].y,
-                tokens,
-                held.z,
-                *weights,
-                labels,
-                self.pair_weights,
-                *written,
-                *found,
-                self.size,
-            ),
-            {**self._sizes(), **of_rows, **outputs},
-        )
+        tiles, layer = self._row_tiles(), self.settings.layers - 1
+        programs = self.pairs // tiles.rows
+        return self._layer_launch(deep_last, layer, programs, pairs=pairs, **tiles.options())
 
-    def _back(self, layer: int) -> list[Step]:
+    def _back(self, layer: int) -> list[Launch]:
         """From the gradients of the layer above to those of this one. The last MLP's part is
         `deep_last`.
         """
         from algophase.training.kernels.deep_attend import deep_attend_back
         from algophase.training.kernels.deep_rows import deep_back
 
-        held, steps = self.layers[layer], []
-        read, sizes = self._attention(layer, self.tokens)
-        if layer < len(self.layers) - 1:
-            above, of_rows, heads = self.layers[layer + 1], self._of_rows(back=True), sizes["H"]
-            weights = self._weights(layer, "O", "W_in", "b_in", "W_out")
-            of_above = (
-                above.du,
-                above.e_du,
-                above.d_qkv,
-                above.e_qkv,
-                *self._weights(layer + 1, "QKV"),
+        launches = []
+        if layer < self.settings.layers - 1:
+            above, tiles = self.layers[layer + 1], self._row_tiles(back=True)
+            rows = self.task.context * self.pairs
+            through_mlp = self._layer_launch(
+                deep_back,
+                layer,
+                rows // tiles.rows,
+                DU_ABOVE=above["DU"],
+                E_DU_ABOVE=above["E_DU"],
+                D_QKV=above["D_QKV"],
+                E_QKV=above["E_QKV"],
+                QKV=self.half[f"QKV {layer + 1}"],
+                SQ=self._asking(layer + 1),
+                HP=power_of_two(3 * self.sizes["H"]),
+                **tiles.options(),
             )
-            asking = {"T": self.pairs, "S": self.task.context, "SQ": self._asking(layer + 1)}
-            steps.append(
-                Step(
-                    deep_back,
-                    (held.dy.shape[1] // of_rows["ROWS"], self.count),
-                    (*of_above, held.u, held.active, *weights, *held[5:11], self.size),
-                    {**asking, **of_rows, "H": heads, "HP": power_of_two(3 * heads)},
-                )
-            )
-        written = (held.dz, held.e_dz, held.d_qkv, held.e_qkv)
-        options = {**sizes, "STAGES": 1, "num_warps": attention_warps(sizes["E"], sizes["S"])}
-        steps.append(
-            Step(
-                deep_attend_back,
-                (self.pairs // TILE, self.count),
-                (*read, *written, self.size),
-                options,
-            )
-        )
-        return steps
+            launches.append(through_mlp)
+        options = self._attention_options()
+        programs = self.pairs // TILE
+        return [*launches, self._layer_launch(deep_attend_back, layer, programs, **options)]
 
-    def _sums(self, layer: int) -> list[Step]:
+    def _sums(self, layer: int) -> list[Launch]:
         """The gradients of a layer's matrices, once `_back` has gone by."""
+        own, partial, memory = self.layers[layer], self.partial, self.memory
+        d, c, heads = self.sizes["D"], self.sizes["C"], self.sizes["H"]
+        launches = [
+            self._hidden_sums(layer),
+            self._outer(own["Z"], own["DU"], own["E_DU"], partial[f"O {layer}"], d),
+        ]
+        if layer == self.settings.layers - 1:
+            slope, e_slope = memory["SLOPE"], memory["E_SLOPE"]
+            launches.append(
+                self._outer(own["Y_HALF"], slope, e_slope, partial["U"], self.sizes["VP"])
+            )
+        d_qkv, e_qkv = own["D_QKV"], own["E_QKV"]
+        if layer == 0:
+            tokens, tables, row = memory["TOKENS"], memory["D_TABLES"], 3 * c + d
+            return [
+                *launches,
+                self._outer(tokens, d_qkv, e_qkv, tables, row),
+                self._outer(tokens, own["DU"], own["E_DU"], tables[..., 3 * c :], row),
+            ]
+        x, out = self.layers[layer - 1]["Y_HALF"], partial[f"QKV {layer}"].flatten(2)
+        skipped = x.shape[1] - own["DY"].shape[1]
+        if skipped == 0:
+            return [*launches, self._outer(x, d_qkv, e_qkv, out, 3 * c)]
+        # only the last position has a query
+        queries, e_queries = d_qkv[..., :c], e_qkv[:, :heads]
+        rest, e_rest = d_qkv[..., c:], e_qkv[:, heads:]
+        return [
+            *launches,
+            self._outer(x, queries, e_queries, out, 3 * c, skipped=skipped),
+            self._outer(x, rest, e_rest, out[..., c:], 3 * c),
+        ]
+
+    def _hidden_sums(self, layer: int) -> Launch:
         from algophase.training.kernels.deep_sums import deep_units
 
-        held, d, c, gelu = (
-            self.layers[layer],
-            self.settings.width,
-            self.channels,
-            self.settings.activation == "gelu",
+        tiles = unit_tiles(self.sizes["D"], bool(self.sizes["GELU"]))
+        rows = self.layers[layer]["DY"].shape[1]
+        return self._layer_launch(
+            deep_units,
+            layer,
+            self.sizes["M"] // tiles.hidden + 1,
+            PARTS,
+            D_IN=self.partial[f"W_in {layer}"],
+            D_B_IN=self.partial[f"b_in {layer}"],
+            D_OUT=self.partial[f"W_out {layer}"],
+            D_B_OUT=self.partial[f"b_out {layer}"],
+            ALL=rows,
+            TILES_P=power_of_two(rows // TILE),
+            **tiles.options(),
         )
-        tiles, rows, heads = unit_tiles(d, gelu), held.dy.shape[1], self.parameters.shapes["O 0"][0]
-        sizes = {
-            "ALL": rows,
-            "D": d,
-            "M": 4 * d,
-            "GELU": gelu,
-            "PARTS": PARTS,
-            "TILES_P": power_of_two(rows // TILE),
-        }
-        D = [self.partial[f"{name} {layer}"] for name in ("W_in", "b_in", "W_out", "b_out")]
-        steps = [
-            Step(
-                deep_units,
-                (4 * d // tiles.hidden + 1, PARTS, self.count),
-                (
-                    held.u,
-                    held.dy,
-                    held.e_dy,
-                    *self._weights(layer, "W_in", "b_in", "W_out"),
-                    *D,
-                    self.size,
-                ),
-                sizes | _options(tiles),
-            ),
-            self._outer(held.z, held.du, held.e_du, self.partial[f"O {layer}"], d),
-        ]
-        if layer == len(self.layers) - 1:
-            steps.append(
-                self._outer(
-                    held.y_half, self.slope, self.e_slope, self.partial["U"], self.slope.shape[2]
-                )
-            )
-        if layer == 0:
-            steps.append(self._outer(self.tokens, held.d_qkv, held.e_qkv, self.d_tables, 3 * c + d))
-            steps.append(
-                self._outer(self.tokens, held.du, held.e_du, self.d_tables[..., 3 * c :], 3 * c + d)
-            )
-            return steps
-        x, out, queries = (
-            self.layers[layer - 1].y_half,
-            self.partial[f"QKV {layer}"].flatten(2),
-            held.d_qkv[..., :c],
-        )
-        if rows < x.shape[1]:  # only the last position has a query
-            steps.append(
-                self._outer(
-                    x, queries, held.e_qkv[:, :heads], out, 3 * c, skipped=x.shape[1] - rows
-                )
-            )
-            steps.append(
-                self._outer(x, held.d_qkv[..., c:], held.e_qkv[:, heads:], out[..., c:], 3 * c)
-            )
-        else:
-            steps.append(self._outer(x, held.d_qkv, held.e_qkv, out, 3 * c))
-        return steps
 
     def _outer(
         self, a: Tensor, b: Tensor, exponents: Tensor, out: Tensor, row: int, skipped: int = 0
-    ) -> Step:
+    ) -> Launch:
         """out = a^T b over rows, or over the rows of each token and position; b, exponents and out
         may be some of the columns.
         row: from one row of out to the next."""
         from algophase.training.kernels.deep_sums import deep_outer
 
-        hot, every, columns = a.dtype == torch.int32, b.shape[1], b.shape[2]
-        of_a, groups = (
-            self.across if hot else a.shape[2],
-            exponents.shape[1] if exponents.ndim == 3 else 1,
-        )
-        count, tile_a = self.task.context if hot else 1, min(128, of_a)
+        of_tokens, columns = a.dtype == torch.int32, b.shape[2]
+        a_columns = self.sizes["PA"] if of_tokens else a.shape[2]
+        groups = exponents.shape[1] if exponents.ndim == 3 else 1
+        count = self.task.context if of_tokens else 1
+        tile_a = min(128, a_columns)
+        # a power of two that divides the columns; not measured
         tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
-        return Step(
+        return self._launch(
             deep_outer,
-            (count * (of_a // tile_a) * (columns // tile_b), PARTS, self.count),
-            (a, b, exponents, out, self.d_tables[0, 0].numel() if hot else self.size),
-            {
-                "ALL": every,
-                "SKIPPED": skipped,
-                "COUNT": count,
-                "K": of_a,
-                "N": b.stride(1),
-                "LAST": columns,
-                "ROW": row,
-                "WIDTH": columns // groups,
-                "BK": tile_a,
-                "BN": tile_b,
-                "PARTS": PARTS,
-                "HOT": hot,
-                "STAGES": 3,
-                "num_warps": 4,
-            },
+            count * (a_columns // tile_a) * (columns // tile_b),
+            PARTS,
+            A=a,
+            B=b,
+            EXPONENT=exponents,
+            OUT=out,
+            size=self.memory["D_TABLES"][0, 0].numel() if of_tokens else self.values["size"],
+            ALL=b.shape[1],
+            SKIPPED=skipped,
+            COUNT=count,
+            K=a_columns,
+            N=b.stride(1),
+            LAST=columns,
+            ROW=row,
+            WIDTH=columns // groups,
+            BK=tile_a,
+            BN=tile_b,
+            HOT=of_tokens,
+            STAGES=3,
+            num_warps=4,
         )
 
-    def _final(self) -> list[Step]:
+    def _final(self) -> list[Launch]:
         from algophase.training.kernels.deep_sums import add_up
         from algophase.training.kernels.deep_tables import after_deep_tables
 
-        d, tokens, loss_tiles = self.settings.width, self._tokens(), self.tile_loss.shape[1]
-        bx, first = min(32, d), int(self.parameters["O 0"].storage_offset())
-        steps = []
+        c, d, size = self.sizes["C"], self.sizes["D"], self.values["size"]
+        first = int(self.parameters["O 0"].storage_offset())
+        launches = []
         if PARTS > 1:
-            grid = (-(-(self.size - first) // BLOCK), self.count)
-            options = {"PARTS": PARTS, "BLOCK": BLOCK, "num_warps": 4}
-            steps.append(
-                Step(
-                    add_up,
-                    grid,
-                    (self.partial.flat, self.gradients.flat, first, self.size),
-                    options,
-                )
+            blocks = -(-(size - first) // BLOCK)
+            added = self._launch(
+                add_up, blocks, PARTIAL=self.partial.flat, first=first, BLOCK=BLOCK, num_warps=4
             )
-        roles = d // bx + 3 * self.channels // tokens["BC"] * (d // tokens["BD"]) + 1
-        options = {"BX": bx, "BK": min(32, self.channels), "PARTS": PARTS}
-        options |= {"TILES": loss_tiles, "TILES_P": power_of_two(loss_tiles), "num_stages": 1}
-        tensors = (
-            self.parameters.flat,
-            self.gradients.flat,
-            self.d_tables,
-            self.tile_loss,
-            self.loss,
-            self.size,
+            launches.append(added)
+        tiles, input_columns = self._table_tiles(), min(32, d)
+        loss_tiles = self.memory["LOSS"].shape[1]
+        matrices = 3 * c // tiles["BC"] * (d // tiles["BD"])
+        to_tokens = self._launch(
+            after_deep_tables,
+            d // input_columns + matrices + 1,
+            BX=input_columns,
+            BK=min(32, c),
+            TILES=loss_tiles,
+            TILES_P=power_of_two(loss_tiles),
+            **tiles,
+            num_stages=1,
         )
-        return [
-            *steps,
-            Step(after_deep_tables, (roles, self.count), tensors, {**tokens, **options}),
-        ]
-
-    @property
-    def steps(self) -> dict[str, Step]:
-        """Every kernel of an epoch, in order, and `judge`."""
-        back = [step for both in self.backward_steps for steps in both for step in steps]
-        steps = [*self.first_steps, *self.forward_steps, self.last_step, *back, *self.final_steps]
-        return {f"{step.kernel.__name__} {place}": step for place, step in enumerate(steps)} | {
-            "judge": self.judging[-1]
-        }
+        return [*launches, to_tokens]
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
-        _launch([*self.first_steps, *self.forward_steps, self.last_step])
-        for back, sums in self.backward_steps:
-            _launch(back)
+        _run([*self.first, *self.forward])
+        for back, sums in self.backward:
+            _run(back)
             self._beside(sums)
         if self.side is not None:
             torch.cuda.current_stream(self.device).wait_stream(self.side)
-        _launch(self.final_steps)
-        return self.loss
+        _run(self.final)
+        return self.memory["NETWORK_LOSS"]
 
-    def _beside(self, steps: Sequence[Step]) -> None:
-        """Sums that nothing waits for before the end, on a GPU beside what goes on."""
+    def _beside(self, launches: Sequence[Launch]) -> None:
+        """Sums that nothing waits for before the end, on a GPU beside what goes on. Not measured by
+        itself."""
         if self.side is None:
-            _launch(steps)
+            _run(launches)
             return
         self.side.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self.side):
-            _launch(steps)
+            _run(launches)
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        _launch([*self.first_steps, *self.judging])
+        _run([*self.first, *self.judging])
+        return self._as_grid(self.pair_loss).clone(), self._as_grid(self.pair_right).bool()
+
+    def _as_grid(self, values: Tensor) -> Tensor:
+        """(n, a, b) of a value for each pair (parts, n, T)."""
         p = self.modulus
-        loss, right = (
-            found.transpose(0, 1).flatten(1)[:, : p * p]
-            for found in (self.pair_loss, self.pair_right)
-        )
-        return loss.unflatten(1, (p, p)).clone(), right.unflatten(1, (p, p)).bool()
+        return values.transpose(0, 1).flatten(1)[:, : p * p].unflatten(1, (p, p))
 
 
-def _launch(steps: Sequence[Step]) -> None:
-    for step in steps:
-        step.launch()
-
-
-def _options(tiles: Tiles) -> dict[str, int]:
-    return {
-        "ROWS": tiles.rows,
-        "BM": tiles.hidden,
-        "STAGES": tiles.stages,
-        "num_warps": tiles.warps,
-    }
-
-
-def _channels(width: int, heads: int) -> int:
-    """Of all heads together, padded."""
-    return power_of_two(heads, 1) * power_of_two(width // heads)
+def _run(launches: Sequence[Launch]) -> None:
+    for one in launches:
+        one.run()

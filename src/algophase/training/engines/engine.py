@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from algophase.core.errors import InputError
-from algophase.core.settings import NetworkSettings, RunSettings
+from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
 from algophase.core.task import answers, split
 from algophase.networks.stacking import (
     exact_size,
@@ -24,6 +24,7 @@ from algophase.networks.stacking import (
 )
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.flat import Flat
+from algophase.training.engines.sizing import parameter_count
 
 PRECISIONS = ("float32", "tf32", "half", "float64")
 ONLY_ADDS = "it knows addition, and no other operation"
@@ -35,6 +36,7 @@ class Engine:
     name: ClassVar[str]
     # Whether kernels of our own take the place of PyTorch's operations, in an engine that has both
     kernels = False
+    one_at_a_time: ClassVar[bool] = False  # whether an ensemble of it has one network
     rounds_sizes_on: ClassVar[tuple[str, ...]] = (
         "cuda",
     )  # kinds of device on which `padded` takes round sizes
@@ -90,6 +92,19 @@ class Engine:
     def block(cls, run: RunSettings) -> int:
         """Block size: up to this many networks like this run's cost the same as one."""
         return 1
+
+    @classmethod
+    def working_numbers(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """Numbers of the precision's size (half: of four bytes) that an epoch needs for each
+        network beside its parameters: an estimate, on the high side."""
+        raise NotImplementedError
+
+    @classmethod
+    def numbers_per_network(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """All numbers that an ensemble holds at once for each of its networks."""
+        # weights, gradients, two moments, their copies, the update's intermediates
+        parameters = 10 * parameter_count(task, network.shapes())
+        return parameters + cls.working_numbers(task, network) + 4 * task.modulus**2
 
     @property
     def count(self) -> int:

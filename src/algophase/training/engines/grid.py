@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.core.threads import one_thread
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.engine import Engine, matmul_precision, run_values
@@ -103,6 +103,15 @@ class GridTransformer(Engine):
         if not isinstance(run.network, TransformerSettings):
             return f"it trains transformers, not {run.network.kind} networks"
         return None if run.network.layers == 1 else f"it trains one layer, not {run.network.layers}"
+
+    @classmethod
+    def working_numbers(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """Tables with their gradients; of every pair attention, and which rows of the tables it
+        takes."""
+        assert isinstance(network, TransformerSettings)
+        columns = 4 * network.width + 2 * task.logits
+        tables = 2 * task.modulus * network.heads * columns
+        return 4 * tables + (18 * network.heads + 10) * task.modulus**2
 
     @property
     def hidden(self) -> int:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from algophase.core.settings import LinearSettings, RunSettings
+from algophase.core.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings
 from algophase.training.engines.engine import Engine, matmul_precision
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
 
@@ -52,11 +52,15 @@ class GridLinear(Engine):
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
-        return (
-            None
-            if isinstance(run.network, LinearSettings)
-            else f"it trains linear models, not {run.network.kind} networks"
-        )
+        if isinstance(run.network, LinearSettings):
+            return None
+        return f"it trains linear models, not {run.network.kind} networks"
+
+    @classmethod
+    def working_numbers(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """Of every pair the hidden units of two layers and the logits, with their gradients."""
+        assert isinstance(network, LinearSettings)
+        return task.modulus**2 * (6 * network.hidden + 4 * task.logits)
 
     def _halves(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Each operand's table (n, p, e) and the part of W_1 that reads it (n, h, e)."""

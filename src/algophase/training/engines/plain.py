@@ -115,6 +115,7 @@ class PlainEngine(Engine):
     """
 
     name: ClassVar[str] = "plain"
+    one_at_a_time: ClassVar[bool] = True
     rounds_sizes_on: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, runs: list[RunSettings], device: torch.device, precision: str) -> None:

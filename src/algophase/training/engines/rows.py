@@ -22,14 +22,13 @@ class Rows:
     """For n networks, T rows each, a multiple of a tile.
 
     pairs: a + 256 b, (n, T + 16). weights: 1 / number of training pairs, 0 in padding, (n, T).
-        places: the row of b and a, the
-    last row where there is none, (n, b, a) padded to powers of two. slots: how many successive b a
-    tile has at most.
+    row_of: the row of b and a, the last row where there is none, (n, b, a) padded to powers of two.
+    slots: how many successive b a tile has at most.
     """
 
     pairs: Tensor
     weights: Tensor
-    places: Tensor
+    row_of: Tensor
     slots: int
 
     @property
@@ -43,7 +42,8 @@ class Rows:
 
     def to_grid(self, values: Tensor, p: int) -> Tensor:
         """(n, a, b) of a value for each row (n, T)."""
-        return values.gather(1, self.places[:, :p, :p].flatten(1).long()).view(-1, p, p).mT
+        rows = self.row_of[:, :p, :p].flatten(1).long()
+        return values.gather(1, rows).view(-1, p, p).mT
 
     def one_hot(self) -> Tensor:
         """(n, T, columns) float16."""
@@ -51,12 +51,10 @@ class Rows:
         b = self.pairs[:, : self.count, None] // 256
         return ((j % self.slots == b % self.slots) & (j < 3 * self.slots)).half()
 
-    def all_hot(self, across: int) -> Tensor:
-        """(n, T, across) float16: the one-hot of b itself."""
-        return (
-            torch.arange(across, device=self.pairs.device)
-            == self.pairs[:, : self.count, None] // 256
-        ).half()
+    def all_hot(self, tokens: int) -> Tensor:
+        """(n, T, tokens) float16: the one-hot of b itself."""
+        b = self.pairs[:, : self.count, None] // 256
+        return (torch.arange(tokens, device=self.pairs.device) == b).half()
 
 
 def slots_for(p: int, pairs: int, tile: int) -> int:
@@ -71,8 +69,8 @@ def slots_for(p: int, pairs: int, tile: int) -> int:
 
 def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a
-    multiple of runs, at least two
-    for each (see `in_half.round_width`: one would be no loop), and the last row is padding."""
+    multiple of runs, at least two for each (see `in_half.round_width`: one would be no loop), and
+    the last row is padding."""
     n, p, _ = weights.shape
     flat = weights.transpose(1, 2).flatten(1)  # b, then a
     chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
@@ -81,28 +79,25 @@ def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     b, row = chosen // p, torch.arange(count, device=weights.device)
     rows = row.expand(n, -1)
     if bool((b - b[:, row // tile * tile] >= slots).any()):
-        rows = torch.stack([_with_gaps(one.tolist(), tile, slots) for one in b.cpu()]).to(
-            weights.device
-        )
+        with_gaps = [_with_gaps(of_network.tolist(), tile, slots) for of_network in b.cpu()]
+        rows = torch.stack(with_gaps).to(weights.device)
     total = tiles * tile
     if int(rows.max()) >= total - 1:
         raise InputError(
             "the training pairs are spread too unevenly for the fused engine; choose the engine "
             "grid"
         )
+    tokens = power_of_two(p)
+    row_of = weights.new_full((n, tokens, tokens), total - 1, dtype=torch.int32)
+    network = torch.arange(n, device=b.device)[:, None]
+    row_of[network, b, chosen % p] = rows.int()
     # padding repeats the last pair of its tile, or of the network
-    places = weights.new_full((n, power_of_two(p), power_of_two(p)), total - 1, dtype=torch.int32)
-    places[torch.arange(n, device=b.device)[:, None], b, chosen % p] = rows.int()
-    taken = (
-        weights.new_full((n, total), -1, dtype=torch.int64)
-        .scatter_(1, rows, chosen)
-        .cummax(1)
-        .values
-    )
-    filled = weights.new_zeros(n, total).scatter_(1, rows, flat.gather(1, chosen))
+    taken = weights.new_full((n, total), -1, dtype=torch.int64)
+    taken = taken.scatter_(1, rows, chosen).cummax(1).values
+    row_weights = weights.new_zeros(n, total).scatter_(1, rows, flat.gather(1, chosen))
     pairs = weights.new_full((n, total + BEYOND), END * 256, dtype=torch.int32)
     pairs[:, :total] = (taken % p + taken // p * 256).int()
-    return Rows(pairs, filled, places, slots)
+    return Rows(pairs, row_weights, row_of, slots)
 
 
 def _with_gaps(b: list[int], tile: int, slots: int) -> Tensor:

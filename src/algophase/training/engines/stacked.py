@@ -14,7 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from algophase.core.settings import LinearSettings, RunSettings, TransformerSettings
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
 from algophase.training.engines.engine import Engine, matmul_precision, missing_triton, run_values
 from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
@@ -46,6 +52,18 @@ class StackedEngine(Engine):
         if isinstance(run.network, TransformerSettings | LinearSettings):
             return None
         return f"it trains transformers and linear models, not {run.network.kind} networks"
+
+    @classmethod
+    def working_numbers(cls, task: TaskSettings, network: NetworkSettings) -> int:
+        """Of every pair one-hot rows and logits, and with their gradients: hidden units of linear
+        models; the residual stream, queries, keys, values and the MLP's two 4 d of every position
+        and layer."""
+        p, pairs = task.modulus, task.modulus**2
+        if isinstance(network, LinearSettings):
+            return pairs * (6 * network.hidden + 4 * task.logits + 4 * network.width + 4 * p)
+        assert isinstance(network, TransformerSettings)
+        activations = 24 * network.width * network.layers * task.context
+        return pairs * (activations + 4 * task.context * p + 6 * task.logits)
 
     def _places(self, first: Tensor, second: Tensor) -> Tensor:
         """One-hot rows (n, s, B, padded p) that pick, for operands (n, B), each position's row of

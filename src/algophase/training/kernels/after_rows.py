@@ -181,8 +181,8 @@ def after_tables(
     GRADIENTS,
     D_TABLES,
     DY,
-    TILE_LOSS,  # (n, TILES)
-    LOSS,  # out (n,)
+    LOSS,  # (n, TILES)
+    NETWORK_LOSS,  # out (n,)
     size,
     AT_EMBED: tl.constexpr,
     AT_POS: tl.constexpr,
@@ -262,7 +262,7 @@ def after_tables(
                 total += rounded_product(tl.trans(x), d_table)
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :], total)
     else:
-        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
+        add_up_loss(LOSS, NETWORK_LOSS, network, TILES, TILES_P)
 
 
 @triton.jit

@@ -89,11 +89,11 @@ def to_loss(
 
 
 @triton.jit
-def add_up_loss(TILE_LOSS, LOSS, network, TILES: tl.constexpr, TILES_P: tl.constexpr):
+def add_up_loss(LOSS, NETWORK_LOSS, network, TILES: tl.constexpr, TILES_P: tl.constexpr):
     """A network's loss from that of its tiles."""
     t = tl.arange(0, TILES_P)
-    of_tiles = tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0)
-    tl.store(LOSS + network, tl.sum(of_tiles, axis=0))
+    of_tiles = tl.load(LOSS + network * TILES + t, mask=t < TILES, other=0.0)
+    tl.store(NETWORK_LOSS + network, tl.sum(of_tiles, axis=0))
 
 
 @triton.jit

@@ -77,8 +77,8 @@ def after_deep_tables(
     PARAMETERS,
     GRADIENTS,
     D_TABLES,  # (n, PARTS, S, PA, 3 C + D) float32: dq, dk, dv, du
-    TILE_LOSS,  # (n, TILES)
-    LOSS,  # out (n,)
+    LOSS,  # (n, TILES)
+    NETWORK_LOSS,  # out (n,)
     size,
     AT_EMBED: tl.constexpr,
     AT_POS: tl.constexpr,
@@ -133,7 +133,7 @@ def after_deep_tables(
             total += rounded_product(tl.trans(x), d_table)
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + c[None, :], total)
     else:
-        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
+        add_up_loss(LOSS, NETWORK_LOSS, network, TILES, TILES_P)
 
 
 @triton.jit

@@ -82,8 +82,8 @@ def after_linear_tables(
     PARAMETERS,
     GRADIENTS,
     D_TABLES,  # (n, OWN, H, PA) float32
-    TILE_LOSS,  # (n, TILES)
-    LOSS,  # out (n,)
+    LOSS,  # (n, TILES)
+    NETWORK_LOSS,  # out (n,)
     size,
     AT_E: tl.constexpr,
     AT_W1: tl.constexpr,
@@ -143,4 +143,4 @@ def after_linear_tables(
                     tl.store(GRADIENTS + AT_B1 + unit, d_b1)
         tl.store(GRADIENTS + AT_W1 + (reader * H + unit[:, None]) * E + column[None, :], d_reader)
     else:
-        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
+        add_up_loss(LOSS, NETWORK_LOSS, network, TILES, TILES_P)

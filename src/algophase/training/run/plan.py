@@ -132,12 +132,11 @@ def plan(
     for members in families.values():
         name, used = ways[members[0]]
         first = runs[members[0]]
-        padded = ENGINES[name](first).padded([first], chosen)
-        limit = (
-            1
-            if name == "plain"
-            else ensemble_size or largest_ensemble(name, first.task, padded, chosen, used)
-        )
+        engine_class = ENGINES[name](first)
+        padded = engine_class.padded([first], chosen)
+        limit = 1 if engine_class.one_at_a_time else ensemble_size
+        if limit is None:
+            limit = largest_ensemble(engine_class, first.task, padded, chosen, used)
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
             together = tuple(runs[index] for index in indices)

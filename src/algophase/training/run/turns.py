@@ -51,7 +51,7 @@ def together(groups: Sequence[PlannedEnsemble]) -> int:
         padded = group.engine_class.padded(group.runs, group.device)
         work += _operations(group)
         memory += len(group.runs) / largest_ensemble(
-            group.engine, group.runs[0].task, padded, group.device, group.precision
+            group.engine_class, group.runs[0].task, padded, group.device, group.precision
         )
         if work > FULL or memory > 1:
             break
