@@ -17,6 +17,8 @@ from algophase.paper.population_figures import (
 )
 from algophase.paper.populations import by_circularity, transitions
 from algophase.paper.sources import Sources
+from algophase.pictures.marks import Bars, Figure, Points, legend_name
+from algophase.pictures.to_data import marks_of
 from algophase.runs.runs import Runs
 
 SPACES = (
@@ -35,25 +37,34 @@ def made(count: int = 60) -> Runs:
     return Runs.of(transformers(count), "made")
 
 
+def legend_of(figure: Figure) -> list[str]:
+    names = [legend_name(mark) for panel in figure.panels for mark in panel.marks]
+    return [name for name in dict.fromkeys(names) if name]
+
+
 def test_every_run_is_drawn_in_its_kind() -> None:
     runs = made()
     figure = rates_figure(
         [("one", by_circularity(runs), transitions(runs)), ("two", by_verdict(runs), {})]
     )
-    counts = [
-        sum(numpy.shape(points.get_offsets())[0] for points in axes.collections)
-        for axes in figure.axes
-    ]
+    counts = [sum(len(mark.x) for mark in marks_of(panel, Points)) for panel in figure.panels]
     verdicts = sum(map(len, by_verdict(runs).values()))
     assert counts == [60, 60, verdicts, verdicts]
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[:5] == ["not circular", "circular", "Pizza", "hybrid", "Clock"]
+    assert legend_of(figure) == [
+        "not circular",
+        "circular",
+        "limit of the phase",
+        "transition (logistic)",
+        "its 95% interval",
+        "Pizza",
+        "hybrid",
+        "Clock",
+    ]
 
 
 def test_metrics_are_drawn_against_each_other_by_population() -> None:
     figure = metrics_figure({"one": made(), "two": made()})
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == [
+    assert legend_of(figure) == [
         "one",
         "two",
         "circular",
@@ -61,7 +72,7 @@ def test_metrics_are_drawn_against_each_other_by_population() -> None:
         "symmetricity 98%",
         "irrelevance 0.4",
     ]
-    assert figure.axes[1].get_title() == "close to 1"
+    assert figure.panels[1].title == "close to 1"
 
 
 def test_circularity_of_two_tables_is_the_lower_one() -> None:
@@ -70,7 +81,9 @@ def test_circularity_of_two_tables_is_the_lower_one() -> None:
     worst = worst_circularity(Runs.of(runs, "made"))
     numpy.testing.assert_array_equal(worst, [0.8, 0.7, 1.0, numpy.nan, numpy.nan])
     figure = linear_figure({"alpha'": Runs.of(runs, "made"), "again": Runs.of(runs, "made")})
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["Model alpha'", "Model again"]
+    assert [panel.title for panel in figure.panels[:2]] == ["Model alpha'", "Model again"]
+    (bars,) = marks_of(figure.panels[2], Bars)
+    assert bars.lengths.sum() == 5
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@ and of linear models.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -19,19 +20,33 @@ from algophase.paper.populations import (
     lines_by_width,
 )
 from algophase.paper.rules import THRESHOLDS
-from algophase.pictures.style import HEATMAP, new_figure
+from algophase.pictures.by_rate import Kind, metric_by_rate, transition_marks
+from algophase.pictures.marks import (
+    Axis,
+    Bars,
+    Figure,
+    Legend,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rule,
+    Shades,
+    point_size,
+)
+from algophase.reports.phase_diagrams import RATES, WIDTHS, boundary_rates
 from algophase.runs.boundary import Boundary
 from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-WIDTH = 6.6
-RASTER_FROM = 1000  # points: more of them would make a vector file huge
+WIDTH = 6.6  # inches
+BLACK, WHITE = "#000000", "#FFFFFF"
 LINE = COLORS[5]
-# How a kind of run is drawn: color, marker; later kinds lie above earlier ones.
+SHARES = (-0.02, 1.02)  # the ends of an axis for a metric between 0 and 1
+BINS = numpy.linspace(0, 1, 21)
+# How a kind of run is drawn: color, marker.
 KINDS = {
     "runs": (COLORS[0], MARKERS[0]),
     "not circular": (GRAY, MARKERS[0]),
@@ -45,209 +60,180 @@ def by_verdict(runs: Runs) -> Kinds:
     return {kind: runs.where(runs["paper_label"] == kind) for kind in ("Pizza", "hybrid", "Clock")}
 
 
-def _scatter(axes: "Axes", x: Any, y: Any, size: float, **style: Any) -> Any:
-    return axes.scatter(x, y, s=size, linewidths=0, rasterized=len(x) > RASTER_FROM, **style)
-
-
-def _size(count: int) -> float:
-    return float(numpy.clip(4000 / max(count, 1), 5, 14))
-
-
-def rate_panel(axes: "Axes", kinds: Kinds, measure: str, transition: Transition | None) -> None:
+def rate_panel(kinds: Kinds, measure: str, transition: Transition | None, lowest: float) -> Panel:
     """One metric by attention rate, with the boundary as a line, its interval as a band and the
-    phase's limit dotted.
+    phase's limit dotted. lowest: of the symmetricity.
     """
-    total = sum(map(len, kinds.values()))
-    for order, (kind, runs) in enumerate(kinds.items()):
+    drawn = []
+    for kind, runs in kinds.items():
         color, marker = KINDS[kind]
-        drawn = {"color": color, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
-        points = _scatter(axes, runs["_rate"], runs[measure], _size(total), **drawn)
-        points.set_rasterized(total > RASTER_FROM)
-    rate = (
-        transition.boundary.rate if transition is not None and transition.boundary.within else None
+        rates, values = runs["_rate"].to_numpy(), runs[measure].to_numpy()
+        drawn.append(Kind(name=kind, color=color, marker=marker, x=rates, y=values, opacity=0.7))
+    panel = metric_by_rate(
+        drawn,
+        label(measure),
+        line(measure).value,
+        [] if transition is None else _boundary_marks(transition.boundary),
+        counted=False,
+        named=True,
     )
-    # without an interval, or with one as wide as all rates, there is no boundary to show
-    if rate is not None and rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
-        axes.axvline(rate.value, color="black", linewidth=1, zorder=1)
-        axes.axvspan(*rate.interval, color="black", alpha=0.15, linewidth=0, zorder=0)
-    axes.axhline(line(measure).value, color="0.4", linewidth=0.8, linestyle=":", zorder=0)
-    axes.set(xlabel="attention rate", ylabel=label(measure), xlim=(-0.02, 1.02))
-    if measure != SYMMETRICITY:
-        axes.set_ylim(-0.02, 1.02)
+    limits = SHARES if measure != SYMMETRICITY else (lowest, SHARES[1])
+    return replace(panel, y=replace(panel.y, limits=limits))
+
+
+def _boundary_marks(boundary: Boundary) -> list[Mark]:
+    """Empty without an interval, or with one as wide as all rates: there is no boundary to show."""
+    rate = boundary.rate
+    if rate is None or not boundary.within or rate.interval is None:
+        return []
+    low, high = rate.interval
+    return transition_marks(rate.value, rate.interval, BLACK, named=True) if high - low < 1 else []
+
+
+def _rate_row(
+    title: str, kinds: Kinds, transitions: Mapping[str, Transition], lowest: float
+) -> list[Panel]:
+    """Both metrics side by side."""
+    panels = [rate_panel(kinds, name, transitions.get(name), lowest) for name in MEASURES]
+    return [replace(panels[0], title=title), *panels[1:]]
+
+
+def _lowest_symmetricity(populations: Sequence[Kinds]) -> float:
+    """The lower end of an axis that shows all these runs."""
+    lowest = 0.9
+    for kinds in populations:
+        for runs in kinds.values():
+            if len(runs):
+                lowest = min(lowest, float(runs[SYMMETRICITY].min()))
+    return lowest - 0.04
 
 
 def rates_figure(
     rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], height: float = 2.3
-) -> "Figure":
+) -> Figure:
     """One row of panels per population (title, its kinds of runs, its transitions), both metrics
     side by side.
     """
-    figure = new_figure(WIDTH, height * len(rows) + 0.45)
-    grid = figure.subplots(len(rows), 2, squeeze=False)
-    for row, (title, kinds, transitions) in zip(grid, rows, strict=True):
-        for axes, measure in zip(row, MEASURES, strict=True):
-            rate_panel(axes, kinds, measure, transitions.get(measure))
-        row[0].set_title(title, loc="left")
-    lowest = [
-        runs[SYMMETRICITY].min() for _, kinds, _ in rows for runs in kinds.values() if len(runs)
-    ]
-    if lowest:
-        for row in grid:
-            row[0].set_ylim(min(*lowest, 0.9) - 0.04, 1.02)
-    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds])
-    return figure
+    lowest = _lowest_symmetricity([kinds for _, kinds, _ in rows])
+    panels = [_rate_row(title, kinds, transitions, lowest) for title, kinds, transitions in rows]
+    total = height * len(rows) + 0.45
+    return Figure(rows=panels, width=WIDTH, height=total, legend=Legend(where="below"))
 
 
-def _mark(label: str, color: str, marker: str = "o", alpha: float = 1.0) -> Any:
-    """A point in a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D(
-        [], [], color=color, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label
-    )
-
-
-def _stroke(label: str, color: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
-    """A line in a legend."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=color, linewidth=width, linestyle=style, label=label)
-
-
-def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [_mark(kind, *KINDS[kind]) for kind in dict.fromkeys(kinds)]
-    handles.append(_stroke("transition (logistic)", "black", 1))
-    handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
-    handles.append(_stroke("limit of the phase", "0.4", 0.8, ":"))
-    figure.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=6,
-        handletextpad=0.4,
-        columnspacing=1.2,
-        handlelength=1.4,
-    )
-
-
-def plane_panels(
-    row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary], figure: "Figure"
-) -> None:
-    """Runs over attention rate and width, colored by each metric, with the line where its phase
+def plane_panel(runs: Runs, measure: str, boundary: Boundary) -> Panel:
+    """Runs over attention rate and width, colored by a metric, with the line where its phase
     ends.
     """
-    widths = numpy.empty(0)
-    if len(runs):
-        widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 100)
-    for axes, measure in zip(row, MEASURES, strict=True):
-        low = 0.0
-        if measure != IRRELEVANCE and len(runs):
-            low = float(min(runs[measure].min(), 0.9))
-        style = {"c": runs[measure], "cmap": HEATMAP, "vmin": low, "vmax": 1.0}
-        points = _scatter(axes, runs["_rate"], runs["width"], 1.4 * _size(len(runs)), **style)
-        boundary = lines[measure]
-        if boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
-            doublings = numpy.log2(widths / boundary.width)
-            rates = boundary.rate.value + boundary.slope.value * doublings
-            in_range = (rates >= 0) & (rates <= 1)
-            axes.plot(rates[in_range], widths[in_range], color="white", linewidth=3.2)
-            axes.plot(rates[in_range], widths[in_range], color=LINE, linewidth=1.6)
-        axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-        figure.colorbar(points, ax=axes, label=label(measure), pad=0.02)
+    low = 0.0
+    if measure != IRRELEVANCE and len(runs):
+        low = float(min(runs[measure].min(), 0.9))
+    points = Points(
+        x=runs["_rate"].to_numpy(),
+        y=runs["width"].to_numpy(),
+        shades=Shades(values=runs[measure].to_numpy(), label=label(measure), low=low, high=1.0),
+        size=1.2 * point_size(len(runs)),
+    )
+    marks: list[Mark] = [points]
+    curve = boundary_rates(boundary, runs["width"])
+    if curve is not None:
+        rates, widths = curve
+        in_range = (rates >= 0) & (rates <= 1)
+        x, y = rates[in_range], widths[in_range]
+        marks.append(Line(x=x, y=y, color=WHITE, width=3.2))
+        name = f"transition (logistic): {SYMMETRIC}, {INSIDE}"
+        marks.append(Line(x=x, y=y, color=LINE, width=1.6, name=name))
+    return Panel(marks=marks, x=RATES, y=WIDTHS)
 
 
-def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> "Figure":
-    figure = new_figure(WIDTH, 2.85)
-    plane_panels(list(figure.subplots(1, 2)), runs, lines, figure)
-    label = f"transition (logistic): {SYMMETRIC}, {INSIDE}"
-    figure.legend(handles=[_stroke(label, LINE, 1.6)], loc="outside lower center")
-    return figure
+def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> Figure:
+    panels = [plane_panel(runs, measure, lines[measure]) for measure in MEASURES]
+    return Figure(rows=[panels], width=WIDTH, height=2.85, legend=Legend(where="below"))
 
 
 def unfiltered_figure(
     kinds: Kinds, transitions: Mapping[str, Transition], wide_name: str, wide: Runs
-) -> "Figure":
+) -> Figure:
     """Above: one width, circular runs or not; below: runs of all widths."""
-    figure = new_figure(WIDTH, 5.2)
-    grid = figure.subplots(2, 2)
-    for axes, measure in zip(grid[0], MEASURES, strict=True):
-        rate_panel(axes, kinds, measure, transitions[measure])
-    plane_panels(list(grid[1]), wide, lines_by_width(wide), figure)
-    grid[0, 0].set_title("width 128 (blue: circular, gray: not)", loc="left")
-    grid[1, 0].set_title(wide_name, loc="left")
-    return figure
+    title = "width 128 (blue: circular, gray: not)"
+    above = _rate_row(title, kinds, transitions, _lowest_symmetricity([kinds]))
+    lines = lines_by_width(wide)
+    first, *others = (plane_panel(wide, measure, lines[measure]) for measure in MEASURES)
+    return Figure(rows=[above, [replace(first, title=wide_name), *others]], width=WIDTH, height=5.2)
 
 
-def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> "Figure":
+def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> Figure:
     """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is
     close to 1.
     """
-    figure = new_figure(WIDTH, 2.9 + 0.18 * ((len(populations) + 7) // 4))
-    whole, close = figure.subplots(1, 2, sharey=True)
-    total = sum(map(len, populations.values()))
-    for axes in (whole, close):
-        for index, runs in enumerate(populations.values()):
-            for kind, part in by_circularity(runs).items():
-                style: dict[str, Any] = {
-                    "color": COLORS[index],
-                    "marker": MARKERS[index],
-                    "zorder": 2 + (kind == "circular"),
-                }
-                style["alpha"] = 0.85 if kind == "circular" else 0.25
-                drawn = _scatter(axes, part[SYMMETRICITY], part[measure], _size(total), **style)
-                drawn.set_rasterized(total > RASTER_FROM)
-        axes.axhline(LOW.limit, color="0.4", linewidth=0.8, linestyle=":", zorder=1)
-        axes.axvline(SYMMETRIC.limit, color="0.4", linewidth=0.8, linestyle="--", zorder=1)
-        axes.set_xlabel(label(SYMMETRICITY))
-    whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
-    close.set(xlim=(0.95, 1.0005), title="close to 1")
-    whole.set_title("all")
-    handles = [_mark(name, COLORS[index], MARKERS[index]) for index, name in enumerate(populations)]
-    handles += [
-        _mark("circular", "0.3"),
-        _mark("not circular (pale)", "0.3", alpha=0.25),
-        _stroke(f"symmetricity {SYMMETRIC.limit:.0%}", "0.4", 0.8, "--"),
-        _stroke(f"irrelevance {LOW.limit:g}", "0.4", 0.8, ":"),
-    ]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0
+    marks = list[Mark]()
+    size = point_size(sum(map(len, populations.values())))
+    for index, runs in enumerate(populations.values()):
+        for kind, part in by_circularity(runs).items():
+            points = Points(
+                x=part[SYMMETRICITY].to_numpy(),
+                y=part[measure].to_numpy(),
+                color=COLORS[index],
+                marker=MARKERS[index],
+                size=size,
+                opacity=0.85 if kind == "circular" else 0.25,
+                layer=1 if kind == "circular" else 0,
+            )
+            marks.append(points)
+    for index, name in enumerate(populations):
+        marks.append(Points(x=[], y=[], color=COLORS[index], marker=MARKERS[index], name=name))
+    marks.append(Points(x=[], y=[], color=GRAY, name="circular"))
+    marks.append(Points(x=[], y=[], color=GRAY, opacity=0.25, name="not circular (pale)"))
+    symmetric = f"symmetricity {SYMMETRIC.limit:.0%}"
+    marks.append(Rule(x=SYMMETRIC.limit, dash="--", name=symmetric))
+    marks.append(Rule(y=LOW.limit, name=f"irrelevance {LOW.limit:g}"))
+    upwards = Axis(name=label(measure), limits=SHARES)
+    across = Axis(name=label(SYMMETRICITY))
+    close = replace(across, limits=(0.95, 1.0005))
+    whole_panel = Panel(marks=marks, x=across, y=upwards, title="all")
+    close_panel = Panel(marks=marks, x=close, y=upwards, title="close to 1")
+    return Figure(
+        rows=[[whole_panel, close_panel]],
+        width=WIDTH,
+        height=2.9 + 0.18 * ((len(populations) + 7) // 4),
+        legend=Legend(where="below", columns=4),
+        share_y=True,
+        names_outside=True,
     )
-    return figure
 
 
-def linear_figure(models: Mapping[str, Runs]) -> "Figure":
+def linear_figure(models: Mapping[str, Runs]) -> Figure:
     """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One
     column per model.
     """
-    figure = new_figure(7.2, 3.5)
-    grid = figure.subplots(2, len(models), sharex=True, sharey="row")
     lowest = 0.99
+    for runs in models.values():
+        if len(runs):
+            lowest = min(lowest, float(worst_circularity(runs).min()))
+    margin = 0.1 * (1 - lowest)
+    across = Axis(limits=SHARES, ticks=[0, 0.5, 1], tick_names=["0", "0.5", "1"])
+    named = replace(across, name=label(IRRELEVANCE))
+    upwards = Axis(name="circularity", limits=(lowest - margin, 1 + margin))
+    above, below = list[Panel](), list[Panel]()
     for column, (title, runs) in enumerate(models.items()):
-        above = grid[0, column]
-        below = grid[1, column]
-        circularity = worst_circularity(runs)
-        lowest = min(lowest, float(circularity.min())) if len(runs) else lowest
-        _scatter(
-            above,
-            runs[IRRELEVANCE],
-            circularity,
-            9,
+        irrelevance = runs[IRRELEVANCE].to_numpy(float)
+        points = Points(
+            x=irrelevance,
+            y=worst_circularity(runs).to_numpy(),
             color=COLORS[column],
             marker=MARKERS[column],
-            alpha=0.6,
+            size=3,
+            opacity=0.6,
         )
-        above.axhline(THRESHOLDS.circularity, color="0.4", linewidth=0.8, linestyle=":")
-        above.set_title(f"Model {title}")
-        below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLORS[column])
-        below.set(xlim=(-0.02, 1.02), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
-    margin = 0.1 * (1 - lowest)
-    grid[0, 0].set(ylabel="circularity", ylim=(lowest - margin, 1 + margin))
-    grid[1, 0].set(ylabel="runs")
-    figure.supxlabel(label(IRRELEVANCE), fontsize=9)
-    return figure
+        circular = Rule(y=THRESHOLDS.circularity)
+        above.append(Panel(marks=[points, circular], x=across, y=upwards, title=f"Model {title}"))
+        counts, _ = numpy.histogram(irrelevance, bins=BINS)
+        middles = (BINS[:-1] + BINS[1:]) / 2
+        bars = Bars(positions=middles, lengths=counts, thickness=0.05, color=COLORS[column])
+        in_the_middle = column == len(models) // 2
+        x = named if in_the_middle else across
+        below.append(Panel(marks=[bars], x=x, y=Axis(name="runs")))
+    rows = [above, below]
+    return Figure(rows=rows, width=7.2, height=3.5, share_y=True, names_outside=True)
 
 
 def worst_circularity(runs: Runs) -> "pandas.Series[float]":

@@ -11,7 +11,7 @@ from algophase.runs.findings import measure_name
 from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from algophase.pictures.marks import Figure
 
 MAIN_BY_DEPTH = ("fixed-width", "layers-2", "layers-3", "layers-4")
 LAYERS = {space: layers for layers, space in enumerate(MAIN_BY_DEPTH, start=1)}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from algophase.paper.sources import Sources
+    from algophase.pictures import marks
 
 Verdict = Literal[
     "reproduced",
@@ -135,7 +136,7 @@ class Product:
     """
 
     source: str
-    figures: "dict[str, Figure]" = field(default_factory=dict)
+    figures: "Mapping[str, Figure | marks.Figure]" = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 

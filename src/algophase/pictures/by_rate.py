@@ -147,18 +147,19 @@ def metric_by_rate(
     transition: Sequence[Mark] = (),
     networks: Sequence[Network] = (),
     counted: bool = True,
+    named: bool = False,
     **panel: Any,
 ) -> Panel:
     """A metric of runs against the attention rate, with the paper's line and the transition.
 
-    metric: its label; line: where the paper has the end of its phase. panel: title, caption and
-    other fields of the panel.
+    metric: its label; line: where the paper has the end of its phase; named: the legend says what
+    the line is. panel: title, caption and other fields of the panel.
     """
     return run_panel(
         kinds,
         x=Axis(name=RATE, limits=(-0.04, 1.04) if networks else (-0.02, 1.02)),
         y=Axis(name=metric),
-        lines=[] if line is None else [Rule(y=line)],
+        lines=[] if line is None else [Rule(y=line, name=LIMIT if named else "")],
         more=[*transition, *network_marks(networks, metric)],
         counted=counted,
         **{"height": 420, **panel},
@@ -217,11 +218,6 @@ def network_marks(networks: Sequence[Network], metric: str) -> list[Mark]:
 def rate_figure(panels: Sequence[Panel]) -> Figure:
     """Metrics by rate side by side, for print."""
     return Figure(rows=[panels], width=8.0, height=3.2, legend=Legend(where="above", columns=8))
-
-
-def phase_limit(value: float) -> Rule:
-    """The paper's line with its entry in a legend."""
-    return Rule(y=value, color=GRAY, name=LIMIT)
 
 
 def as_array(values: Any) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ the order of the panel. Text may come from a file: a backend makes it harmless.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -312,6 +312,13 @@ def in_layers(marks: Sequence[Mark]) -> list[Mark]:
 def legend_name(mark: Mark) -> str:
     """Its entry in a legend; empty for a mark without one."""
     return getattr(mark, "name", "")
+
+
+def without_names(panel: Panel) -> Panel:
+    """The same without entries in a legend."""
+    no_name: dict[str, Any] = {"name": ""}
+    marks = [replace(mark, **no_name) if legend_name(mark) else mark for mark in panel.marks]
+    return replace(panel, marks=marks)
 
 
 def in_rows(panels: Sequence[Panel], columns: int) -> list[list[Panel | None]]:

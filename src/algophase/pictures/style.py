@@ -68,7 +68,8 @@ def set_title(figure: "Figure", text: str, size: float = 10) -> None:
     """A title over the whole figure, wrapped to its width."""
     letter_width = 0.52 * size  # points: a letter is about half as wide as high
     letters = int(72 * figure.get_figwidth() / letter_width)
-    figure.suptitle(textwrap.fill(text, max(20, letters)), fontsize=size)
+    lines = [textwrap.fill(line, max(20, letters)) for line in text.split("\n")]
+    figure.suptitle("\n".join(lines), fontsize=size)
 
 
 def check_format(name: str) -> None:
@@ -80,5 +81,6 @@ def figure_bytes(figure: "Figure", image_format: str) -> bytes:
     """A figure as a file's bytes, without a time stamp: the same data gives the same bytes."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(image_format, {})
     buffer = BytesIO()
-    figure.savefig(buffer, format=image_format, metadata=metadata)
+    with house_style():
+        figure.savefig(buffer, format=image_format, metadata=metadata)
     return buffer.getvalue()

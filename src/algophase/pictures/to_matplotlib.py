@@ -12,8 +12,10 @@ from algophase.pictures.style import house_style, new_figure, set_title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 FEWEST_RASTERED = 1000  # points: as single shapes, more of them would make a vector file huge
+LEGEND_POINT = 4.5  # points of diameter
 LEAST_LABELED = 0.12  # of an axis: a shorter bar has no room for a label inside
 
 
@@ -21,6 +23,8 @@ def draw(picture: marks.Figure) -> "Figure":
     """The whole figure, outside of pyplot."""
     with house_style():
         figure = new_figure(picture.width, picture.height)
+        # Room for the half of a tick's label that stands beyond the end of its axis.
+        figure.set_layout_engine("constrained", w_pad=0.08)
         columns = max((len(row) for row in picture.rows), default=1)
         grid = figure.add_gridspec(len(picture.rows), columns, height_ratios=picture.heights)
         images = list[Any]()
@@ -60,7 +64,7 @@ def _draw_legend(figure: "Figure", picture: marks.Figure) -> None:
         return
     handles, names = _legend_entries(figure.axes, picture.panels)
     above = picture.legend.where == "above"
-    figure.legend(
+    legend = figure.legend(
         handles,
         names,
         loc="outside upper center" if above else "outside lower center",
@@ -70,6 +74,14 @@ def _draw_legend(figure: "Figure", picture: marks.Figure) -> None:
         handletextpad=0.4,
         columnspacing=1.2,
     )
+    _enlarge_points(legend)
+
+
+def _enlarge_points(legend: "Legend") -> None:
+    """The points of a large population are too small to tell their shapes in a legend."""
+    for handle in legend.legend_handles:
+        if handle is not None and hasattr(handle, "set_sizes"):
+            handle.set_sizes([LEGEND_POINT**2])
 
 
 def _legend_entries(
@@ -102,7 +114,9 @@ def draw_panel(axes: "Axes", panel: Panel) -> list[Any]:
     if panel.legend is not None:
         corner: Any = panel.legend.where
         handles, names = _legend_entries([axes], [panel])
-        axes.legend(handles, names, loc=corner, ncols=panel.legend.columns, frameon=False)
+        columns = panel.legend.columns
+        legend = axes.legend(handles, names, loc=corner, ncols=columns, frameon=False)
+        _enlarge_points(legend)
     return images
 
 
@@ -121,7 +135,8 @@ def _set_axis(axes: "Axes", which: str, axis: Axis) -> None:
     if axis.ticks is not None:
         drawn.set_ticks(list(axis.ticks), labels=axis.tick_names)
         drawn.set_tick_params(which="minor", length=0, labelbottom=False, labelleft=False)
-    set_limits(*axis.limits)
+    if axis.limits != (None, None):
+        set_limits(*axis.limits)
     if axis.reverse:
         drawn.set_inverted(True)
 

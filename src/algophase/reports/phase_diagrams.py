@@ -6,8 +6,9 @@ Every builder returns a `Panel`: a page draws it with Plotly, and print with Mat
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -35,9 +36,6 @@ from algophase.runs.pictures import verdict_kinds
 from algophase.runs.runs import Runs
 from algophase.runs.standing import MetricStanding
 from algophase.runs.statistics import TENTHS, Floats, Share
-
-if TYPE_CHECKING:
-    pass
 
 BINS = 40
 RATES = Axis(name=RATE, limits=(-0.02, 1.02))
@@ -273,7 +271,7 @@ def transition(
             positions = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in tenths]
             shares = [share for _, share in tenths]
             points = _whiskers(positions, shares, color, marker, name, horizontal=False, named=both)
-            marks.append(points)
+            marks.append(replace(points, layer=2 - side))  # ours above theirs
     return Panel(
         marks=marks,
         x=RATES,
