@@ -135,54 +135,45 @@ class DeepTransformer(InHalf):
         self.layers = [self._layer_memory(layer) for layer in range(self.settings.layers)]
         self._divide_pairs()
         training_pairs = {"LOSS": self.memory["LOSS"], "RIGHT": self.pair_right[0], "JUDGE": False}
-        self.values = self._parameter_values() | self.sizes | self.memory | training_pairs
+        self.values = self.parameter_values() | self.sizes | self.memory | training_pairs
         self._make_launches()
 
     def _sizes(self) -> dict[str, int]:
         """Sizes of an ensemble, by the kernels' names."""
         heads, head_size = self.parameters.shapes["O 0"][:2]
         d = self.settings.width
-        return {
-            **token_sizes(self.task),
-            "PA": power_of_two(self.modulus),  # padded
-            "T": self.pairs,
-            "S": self.task.context,
-            "D": d,
-            "M": 4 * d,
-            "H": heads,
-            "E": head_size,
-            "C": heads * head_size,
-            "V": self.task.logits,
-            "VP": self.parameters.shapes["U"][1],
-            "GELU": self.settings.activation == "gelu",
-            "PARTS": PARTS,
-        }
+        sizes = token_sizes(self.task)
+        sizes |= {"PA": power_of_two(self.modulus), "S": self.task.context}
+        sizes |= {"T": self.pairs, "PARTS": PARTS, "D": d, "M": 4 * d}
+        sizes |= {"H": heads, "E": head_size, "C": heads * head_size}
+        sizes |= {"V": self.task.logits, "VP": self.parameters.shapes["U"][1]}
+        sizes["GELU"] = self.settings.activation == "gelu"
+        return sizes
 
     def _memory(self) -> dict[str, Tensor]:
         """What the layers share."""
         size, runs = self.sizes, self.runs
         positions, tokens, d, c = (size[name] for name in ("S", "PA", "D", "C"))
-        return {
-            "RATE": run_values(runs, "attention_rate", self.device, self.dtype),
-            "SCALE": run_values(runs, "head_size", self.device, self.dtype).rsqrt(),
-            "WEIGHTS": self._new(self.pairs),
-            "TOKEN_INPUTS": self._new(positions, tokens, d),
-            "TABLES": self._new(positions, 3, tokens, c),
-            "D_TABLES": self._new(PARTS, positions, tokens, 3 * c + d),
-            "SLOPE": self._half(self.pairs, size["VP"]),
-            "E_SLOPE": self._exponents(self.pairs // TILE),
-            "LOSS": self._new(self.pairs // self._row_tiles().rows),
-            "NETWORK_LOSS": self._new(),
-        }
+        memory = {"RATE": run_values(runs, "attention_rate", self.device, self.dtype)}
+        memory["SCALE"] = run_values(runs, "head_size", self.device, self.dtype).rsqrt()
+        memory["WEIGHTS"] = self.tensor(self.pairs)
+        memory["TOKEN_INPUTS"] = self.tensor(positions, tokens, d)
+        memory["TABLES"] = self.tensor(positions, 3, tokens, c)
+        memory["D_TABLES"] = self.tensor(PARTS, positions, tokens, 3 * c + d)
+        memory["SLOPE"] = self.half_tensor(self.pairs, size["VP"])
+        memory["E_SLOPE"] = self.exponents(self.pairs // TILE)
+        memory["LOSS"] = self.tensor(self.pairs // self._row_tiles().rows)
+        memory["NETWORK_LOSS"] = self.tensor()
+        return memory
 
     def _picked(self, pairs: Tensor) -> dict[str, Tensor]:
         """TOKENS (n, positions, T) and LABELS (n, T) of pairs (n, B), zero in padding."""
         count = pairs.shape[1]
         first, second = pairs // self.modulus, pairs % self.modulus
-        tokens = self._new(self.task.context, self.pairs, dtype=torch.int32)
+        tokens = self.tensor(self.task.context, self.pairs, dtype=torch.int32)
         tokens[:, 0, :count] = first
         tokens[:, 1, :count] = second
-        labels = self._new(self.pairs, dtype=torch.int32)
+        labels = self.tensor(self.pairs, dtype=torch.int32)
         labels[:, :count] = self.labels[first, second]
         return {"TOKENS": tokens, "LABELS": labels}
 
@@ -190,7 +181,7 @@ class DeepTransformer(InHalf):
         """All pairs, as many at a time as are trained on."""
         numbers = torch.arange(self.modulus**2, device=self.device).expand(self.count, -1)
         parts = numbers.split(self.pairs, dim=1)
-        self.pair_loss = self._new(len(parts), self.pairs).transpose(0, 1).contiguous()
+        self.pair_loss = self.tensor(len(parts), self.pairs).transpose(0, 1).contiguous()
         self.pair_right = torch.zeros_like(self.pair_loss, dtype=torch.int8)
         self.parts: list[dict[str, Any]] = []
         for pairs, loss, right in zip(parts, self.pair_loss, self.pair_right, strict=True):
@@ -247,32 +238,25 @@ class DeepTransformer(InHalf):
         tiles = self.pairs // TILE
         kept = 0 if layer == self.settings.layers - 1 else rows  # the last goes straight on
         bits = 0 if self.sizes["GELU"] else self._row_tiles().hidden
-        memory = {
-            "Z": self._half(rows, c),
-            "U": self._half(rows, d),
-            "Y": self._new(kept, d),
-            "Y_HALF": self._half(rows, d),
-            # a bit for each hidden unit
-            "ACTIVE": self._new(kept, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32),
-            "D_QKV": self._half(every, 3 * c),
-            "E_QKV": self._exponents(3 * heads, positions * tiles),
-        }
+        memory = {"Z": self.half_tensor(rows, c), "U": self.half_tensor(rows, d)}
+        memory["Y"] = self.tensor(kept, d)
+        memory["Y_HALF"] = self.half_tensor(rows, d)
+        bit_type = torch.int8 if 4 * d <= 8 * bits else torch.int32
+        memory["ACTIVE"] = self.tensor(kept, bits, dtype=bit_type)  # a bit for each hidden unit
+        memory["D_QKV"] = self.half_tensor(every, 3 * c)
+        memory["E_QKV"] = self.exponents(3 * heads, positions * tiles)
         for name, width in (("DY", d), ("DU", d), ("DZ", c)):
-            memory[name] = self._half(rows, width)
-            memory[f"E_{name}"] = self._exponents(asking * tiles)
+            memory[name] = self.half_tensor(rows, width)
+            memory[f"E_{name}"] = self.exponents(asking * tiles)
         return memory
 
     def _layer_weights(self, layer: int) -> dict[str, Tensor]:
         """Matrices in half precision, biases as they are."""
-        return {
-            "QKV": self.half[f"QKV {layer}"],
-            "W_O": self.half[f"O {layer}"],
-            "IN": self.half[f"W_in {layer}"],
-            "B_IN": self.parameters[f"b_in {layer}"],
-            "OUT": self.half[f"W_out {layer}"],
-            "B_OUT": self.parameters[f"b_out {layer}"],
-            "W_U": self.half["U"],
-        }
+        half, parameters = self.half, self.parameters
+        weights = {"QKV": half[f"QKV {layer}"], "W_O": half[f"O {layer}"], "W_U": half["U"]}
+        weights |= {"IN": half[f"W_in {layer}"], "OUT": half[f"W_out {layer}"]}
+        weights |= {"B_IN": parameters[f"b_in {layer}"], "B_OUT": parameters[f"b_out {layer}"]}
+        return weights
 
     def _layer_inputs(self, layer: int) -> dict[str, Any]:
         """What a layer reads of the one below, or of the tokens."""
@@ -328,7 +312,7 @@ class DeepTransformer(InHalf):
             BLOCK=BLOCK,
             num_warps=4,
         )
-        tables = self._launch(
+        tables = self.launch(
             deep_tables,
             positions * (3 * c // tiles["BC"] + d // tiles["BD"]),
             X=self.memory["TOKEN_INPUTS"],
@@ -474,7 +458,7 @@ class DeepTransformer(InHalf):
         tile_a = min(128, a_columns)
         # a power of two that divides the columns; not measured
         tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
-        return self._launch(
+        return self.launch(
             deep_outer,
             count * (a_columns // tile_a) * (columns // tile_b),
             PARTS,
@@ -507,14 +491,14 @@ class DeepTransformer(InHalf):
         launches = []
         if PARTS > 1:
             blocks = -(-(size - first) // BLOCK)
-            added = self._launch(
+            added = self.launch(
                 add_up, blocks, PARTIAL=self.partial.flat, first=first, BLOCK=BLOCK, num_warps=4
             )
             launches.append(added)
         tiles, input_columns = self._table_tiles(), min(32, d)
         loss_tiles = self.memory["LOSS"].shape[1]
         matrices = 3 * c // tiles["BC"] * (d // tiles["BD"])
-        to_tokens = self._launch(
+        to_tokens = self.launch(
             after_deep_tables,
             d // input_columns + matrices + 1,
             BX=input_columns,

@@ -11,7 +11,6 @@ nothing else is said. All sizes of tiles together took a run from 0.28 to 0.256 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +20,13 @@ from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.training.engines.compiling import compile_for
 from algophase.training.engines.engine import ONLY_ADDS
 from algophase.training.engines.flat import Flat
+from algophase.training.engines.fused_grids import (
+    FEW_TOKENS,
+    TILE,
+    WIDE_TILE,
+    NarrowGrid,
+    WideGrid,
+)
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.engines.in_half import InHalf, padded_channels, round_width, token_sizes
 from algophase.training.engines.rows import Rows, lay_out, slots_for
@@ -31,10 +37,7 @@ MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program o
 # Channels beyond which x and dx are kept in memory (`kernels.wide`): z no longer fits into the
 # registers of a program of `by_rows`
 WIDE = 256
-TILE = 64  # hidden units, or pairs, that a program takes at a time
-WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores; not measured
-FEW_TOKENS = 64  # up to here a table over tokens fits into half as many warps; not measured
 
 
 def _round_width(width: int) -> int:
@@ -116,401 +119,190 @@ class FusedTransformer(InHalf, GridTransformer):
         slots = slots_for(self.modulus, int(self.weights[0].count_nonzero()), tile)
         self.rows = lay_out(self.weights, tile, slots, row_runs)
         self.every = lay_out(torch.ones_like(self.weights), tile, slots)
-        self.sizes = self._sizes(tile, row_runs)
-        self.memory = self._memory_outside(rate, scale)
-        self.memory |= self._memory_of_wide_grid() if self.wide else self._memory_of_grid()
-        parameters = self._parameter_values()
-        of_rows = {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights}
-        self.values = parameters | self.sizes | self.memory | of_rows | {"JUDGE": False}
-        self.judged = {
-            "PAIRS": self.every.pairs,
-            "WEIGHTS": self.every.weights,
-            "T": self.every.count,
-            "LOSS": self.memory["PAIR_LOSS"],
-            "JUDGE": True,
-        }
-        self.launches = {
-            **self._before_grid(),
-            **(self._wide_grid() if self.wide else self._grid()),
-            **self._after_grid(),
-        }
+        self.sizes = self._network_sizes() | self._row_sizes(tile, row_runs)
+        self.between: NarrowGrid | WideGrid = WideGrid(self) if self.wide else NarrowGrid(self)
+        self.memory = self._memory_before(rate, scale) | self._memory_of_rows()
+        self.memory |= self.between.memory() | self._memory_after()
+        self.values = self.parameter_values() | self.sizes | self.memory
+        self.values |= {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights, "JUDGE": False}
+        self.judged = {"PAIRS": self.every.pairs, "WEIGHTS": self.every.weights, "JUDGE": True}
+        self.judged |= {"T": self.every.count, "LOSS": self.memory["PAIR_LOSS"]}
+        self.launches = self._before_grid() | self.between.launches() | self._after_grid()
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         compile_for(self.device, self.launches.values())
 
-    def _sizes(self, tile: int, row_runs: int) -> dict[str, int]:
-        """Sizes of an ensemble, by the kernels' names. tile: rows that share a slope's exponent."""
+    def _network_sizes(self) -> dict[str, int]:
+        """Sizes of a network, padded, by the kernels' names."""
         heads, head_size = self.parameters.shapes["O"][:2]
-        tokens, rows, m = power_of_two(self.modulus), self.rows, self.hidden
-        tiles = rows.count // (TILE if self.wide else tile)
-        programs = m // WIDE_TILE if self.wide else (m // TILE + 1) * row_runs
-        return {
-            **token_sizes(self.task),
-            "PA": tokens,  # padded
-            "D": self.settings.width,
-            "H": heads,
-            "E": head_size,
-            "C": heads * head_size,
-            "M": m,
-            "V": self.outputs,
-            "VP": self.table_width - m,
-            "GELU": self.gelu,
-            "T": rows.count,
-            "MOST": max(rows.count, self.every.count),
-            "S": rows.slots,
-            "KB": rows.columns,
-            "BP": tokens + rows.slots,
-            "TILES": tiles,
-            "TILES_P": power_of_two(tiles),
-            "RUNS": row_runs,
-            "COUNT": programs,  # that say what their largest element was
-            "COUNT_P": power_of_two(programs),
-            "GROUPS": GROUPS,
-            "BS": -(-self.modulus // GROUPS) * GROUPS,
-        }
+        sizes = token_sizes(self.task)
+        sizes |= {"PA": power_of_two(self.modulus), "D": self.settings.width}
+        sizes |= {"H": heads, "E": head_size, "C": heads * head_size}
+        sizes |= {"M": self.hidden, "V": self.outputs, "VP": self.table_width - self.hidden}
+        sizes |= {"GROUPS": GROUPS, "BS": -(-self.modulus // GROUPS) * GROUPS}
+        sizes["GELU"] = self.gelu
+        return sizes
 
-    def _memory_outside(self, rate: Tensor, scale: Tensor) -> dict[str, Tensor]:
-        """What every network has, wide or not: before the grid, between its halves, and after."""
-        size = self.sizes
-        p_a, d, c, heads, tiles = (size[name] for name in ("PA", "D", "C", "H", "TILES"))
+    def _row_sizes(self, tile: int, row_runs: int) -> dict[str, int]:
+        """Sizes of what goes by rows. tile: rows that are laid out together."""
+        rows, units = self.rows, self.hidden // TILE
+        tiles = rows.count // (TILE if self.wide else tile)  # that share a slope's exponent
+        # Programs that say how large their largest element is
+        programs = self.hidden // WIDE_TILE if self.wide else (units + 1) * row_runs
+        sizes = {"T": rows.count, "MOST": max(rows.count, self.every.count)}
+        sizes |= {"S": rows.slots, "KB": rows.columns}
+        sizes |= {"BP": power_of_two(self.modulus) + rows.slots, "RUNS": row_runs}
+        sizes |= {"TILES": tiles, "TILES_P": power_of_two(tiles)}
+        sizes |= {"COUNT": programs, "COUNT_P": power_of_two(programs)}
+        return sizes
+
+    def _memory_before(self, rate: Tensor, scale: Tensor) -> dict[str, Tensor]:
+        size, tokens = self.sizes, self.sizes["PA"]
         maps, tables = (2, 7) if size["EQUALS"] else (1, 5)
-        every = self.every.count
-        return {
-            "RATE": rate.contiguous(),
-            "SCALE": scale.contiguous(),
-            "GIVE": 3 - 2 * rate if size["EQUALS"] else 2 - rate,
-            "TABLES": self._new(tables, p_a, c),
-            "SOFT": self._new(maps, heads, p_a, p_a),
-            "Y": self._new(p_a, d),
-            "Z": self._half(size["MOST"], c),
-            "R": self._half(size["M"], size["VP"]),
-            "SLOPE": self._half(size["T"], size["VP"]),
-            "EXPONENT": self._exponents(tiles),
-            "DZ": self._half(size["T"], c),
-            "DZ_EXPONENT": self._exponents(tiles),
-            "LOSS": self._new(tiles),
-            "NETWORK_LOSS": self._new(),
-            "PAIR_LOSS": self._new(every),
-            "RIGHT": self._new(every, dtype=torch.int8),
-            "DR": self._new(size["RUNS"], size["M"], size["VP"]),
-            "LARGEST": self._exponents(size["COUNT"]),
-            "ROW_OF": self.rows.row_of,
-            "D_SCORE": self._new(heads, size["BS"], p_a),
-            "D_SECOND": self._new(heads, size["BS"]),
-            "D_V1": self._new(GROUPS, p_a, c),
-            "D_VQ": self._new(maps, p_a, c),
-            "DY": self._new(p_a, d),
-            "D_TABLES": self._new(tables, p_a, c),
-        }
+        memory = {"RATE": rate.contiguous(), "SCALE": scale.contiguous()}
+        memory["GIVE"] = 3 - 2 * rate if size["EQUALS"] else 2 - rate
+        memory["TABLES"] = self.tensor(tables, tokens, size["C"])
+        memory["SOFT"] = self.tensor(maps, size["H"], tokens, tokens)
+        memory["Y"] = self.tensor(tokens, size["D"])
+        memory["Z"] = self.half_tensor(size["MOST"], size["C"])
+        memory["R"] = self.half_tensor(size["M"], size["VP"])
+        return memory
 
-    def _memory_of_grid(self) -> dict[str, Tensor]:
-        c, b_p, runs = self.sizes["C"], self.sizes["BP"], self.sizes["RUNS"]
-        w = self.table_width
-        return {
-            "Q": self._half(c, w),
-            "BASE": self._half(3, b_p, w),
-            "HOT": self.rows.one_hot(),
-            "DQ": self._new(runs, w, c),
-            "DBASE": self._new(b_p + runs, w),
-        }
+    def _memory_of_rows(self) -> dict[str, Tensor]:
+        size, every = self.sizes, self.every.count
+        rows, outputs, tiles = size["T"], size["VP"], size["TILES"]
+        memory = {"SLOPE": self.half_tensor(rows, outputs), "EXPONENT": self.exponents(tiles)}
+        memory["DZ"] = self.half_tensor(rows, size["C"])
+        memory["DZ_EXPONENT"] = self.exponents(tiles)
+        memory["LOSS"] = self.tensor(tiles)
+        memory["NETWORK_LOSS"] = self.tensor()
+        memory["PAIR_LOSS"] = self.tensor(every)
+        memory["RIGHT"] = self.tensor(every, dtype=torch.int8)
+        memory["DR"] = self.tensor(size["RUNS"], size["M"], outputs)
+        memory["LARGEST"] = self.exponents(size["COUNT"])
+        memory["ROW_OF"] = self.rows.row_of
+        return memory
 
-    def _memory_of_wide_grid(self) -> dict[str, Tensor]:
-        size, w = self.sizes, self.table_width
-        d, rows, most = size["D"], size["T"], size["MOST"]
-        return {
-            "IU": self._half(d, w),
-            "W_O": self._half(size["C"], d),
-            "PARTS": self._half(3, size["BP"], d),
-            "BIAS": self._new(size["VP"]),
-            "STREAM": self._half(most, d),
-            "X": self._half(most, size["M"]),
-            "DX": self._half(rows, w),
-            "DSTREAM": self._half(rows, d),
-            "COLUMNS": self._new(size["TILES"], w),
-            "HOT": self.rows.all_hot(size["PA"]),
-        }
+    def _memory_after(self) -> dict[str, Tensor]:
+        size, tokens, heads = self.sizes, self.sizes["PA"], self.sizes["H"]
+        channels, b_values = size["C"], size["BS"]
+        maps, tables = (2, 7) if size["EQUALS"] else (1, 5)
+        memory = {"D_SCORE": self.tensor(heads, b_values, tokens)}
+        memory["D_SECOND"] = self.tensor(heads, b_values)
+        memory["D_V1"] = self.tensor(GROUPS, tokens, channels)
+        memory["D_VQ"] = self.tensor(maps, tokens, channels)
+        memory["DY"] = self.tensor(tokens, size["D"])
+        memory["D_TABLES"] = self.tensor(tables, tokens, channels)
+        return memory
 
     @property
     def _few_tokens(self) -> bool:
         return self.sizes["PA"] <= FEW_TOKENS
 
-    def _before_grid(self) -> dict[str, Launch]:
-        """No loop has more stages than steps, here and below."""
-        from algophase.training.kernels.tables import attend, read_tokens
+    @property
+    def _table_warps(self) -> int:
+        return 4 if self._few_tokens else 8
 
-        c, d, heads = self.sizes["C"], self.sizes["D"], self.sizes["H"]
-        warps = 4 if self._few_tokens else 8
-        columns = min(128 if self._few_tokens else 64, c)  # not measured
-        tables = self.memory["TABLES"].shape[1]
+    def _before_grid(self) -> dict[str, Launch]:
         return {
-            "read_tokens": self._launch(
-                read_tokens,
-                tables * (c // columns),
-                BC=columns,
-                BK=min(32, d),
-                num_warps=warps,
-                num_stages=3 if self.wide else 1,  # not measured
-            ),
-            "attend": self._launch(
-                attend,
-                heads + d // min(64, d),
-                BD=min(64, d),
-                BK=min(32, c),
-                BE=min(32, self.sizes["E"]),
-                num_warps=warps,
-            ),
+            "read_tokens": self._read_tokens(),
+            "attend": self._attend(),
             "mix": self._mix(self.rows),
             "mix_all": self._mix(self.every, judge=True),
         }
+
+    def _read_tokens(self) -> Launch:
+        from algophase.training.kernels.tables import read_tokens
+
+        channels, tables = self.sizes["C"], self.memory["TABLES"].shape[1]
+        columns = min(128 if self._few_tokens else 64, channels)  # not measured
+        return self.launch(
+            read_tokens,
+            tables * (channels // columns),
+            BC=columns,
+            BK=min(32, self.sizes["D"]),
+            num_warps=self._table_warps,
+            num_stages=3 if self.wide else 1,  # not measured
+        )
+
+    def _attend(self) -> Launch:
+        from algophase.training.kernels.tables import attend
+
+        width = self.sizes["D"]
+        columns = min(64, width)
+        return self.launch(
+            attend,
+            self.sizes["H"] + width // columns,
+            BD=columns,
+            BK=min(32, self.sizes["C"]),
+            BE=min(32, self.sizes["E"]),
+            num_warps=self._table_warps,
+        )
 
     def _mix(self, rows: Rows, *, judge: bool = False) -> Launch:
         from algophase.training.kernels.tables import mix
 
         at_once = TILE // 2 if self.sizes["C"] <= 128 else TILE // 4  # not measured
-        return self._launch(mix, rows.count // at_once, judge=judge, ROWS=at_once, num_warps=4)
+        return self.launch(mix, rows.count // at_once, judge=judge, ROWS=at_once, num_warps=4)
 
     def _after_grid(self) -> dict[str, Launch]:
-        from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
+        return {
+            "after_rows": self._after_rows(),
+            "after_attention": self._after_attention(),
+            "after_tables": self._after_tables(),
+        }
 
-        size, few = self.sizes, self._few_tokens
-        c, d, e, tokens = size["C"], size["D"], size["E"], size["PA"]
-        tile_c, tile_d, tile_e = min(64, c), min(64, d), min(32, e)
-        warps = 4 if few else 8
+    def _after_rows(self) -> Launch:
+        from algophase.training.kernels.after_rows import after_rows
+
         # One warp at p = 59 and width 128, 0.38 µs (prototype); twice as many for the second map of
         # an equals sign, not measured
-        numbers_per_warp = 1024 if size["EQUALS"] and not few else 2048
-        of_tables = min(128, c) if self.wide else tile_c  # not measured
-        input_columns = tile_d if few else min(32, d)  # not measured
-        return {
-            "after_rows": self._launch(
-                after_rows,
-                size["H"] * GROUPS,
-                STAGES=min(3, size["BS"] // GROUPS),
-                num_warps=max(1, min(8, tokens * e // numbers_per_warp)),
-            ),
-            "after_attention": self._launch(
-                after_attention,
-                c // tile_e + c // tile_c * (d // tile_d),
-                BE=tile_e,
-                BC=tile_c,
-                BD=tile_d,
-                BK=min(32, d),
-                num_warps=warps,
-            ),
-            "after_tables": self._launch(
-                after_tables,
-                d // input_columns + 3 * (c // of_tables) * (d // tile_d) + 1,
-                BC=of_tables,
-                BD=tile_d,
-                BX=input_columns,
-                BK=min(64 if few else 32, c),
-                num_warps=warps,
-                num_stages=1 if few else 2,  # not measured
-            ),
-        }
-
-    def _grid(self) -> dict[str, Launch]:
-        """The grid of up to `WIDE` channels."""
-        from algophase.training.kernels.after_units import after_units
-        from algophase.training.kernels.by_units import by_units
-        from algophase.training.kernels.tables import project
-
-        size, few = self.sizes, self._few_tokens
-        c, d, m, outputs, runs = (size[name] for name in ("C", "D", "M", "VP", "RUNS"))
-        tile_c, tile_d = min(TILE, c), min(2 * TILE, d)
-        units, columns = m // TILE, (m + outputs) // TILE  # tiles of them
-        few_outputs, narrow = outputs == 64, c <= 128
-        # With 128 outputs 64 rows spill 32 bytes per thread and take 17.0 µs, 32 rows none and
-        # 23.5 (p = 113, width 128). Above 128 channels 64 rows spill too much; not measured.
-        rows_at_once = TILE if few_outputs or narrow else TILE // 2
-        row_steps = size["T"] // TILE // runs
-        return {
-            # Operands split without a look at their largest element, and loads under way: 0.221 to
-            # 0.215 s per run
-            "project": self._launch(
-                project,
-                columns * (1 + c // tile_c) + units * (outputs // TILE),
-                BW=TILE,
-                BC=tile_c,
-                BK=min(32, d),
-                num_warps=4 if few else 8,
-                num_stages=3 if few else 1,
-            ),
-            "by_rows": self._by_rows(self.rows),
-            "judge": self._by_rows(self.every, judge=True),
-            "by_units": self._launch(
-                by_units,
-                units + 1,
-                runs,
-                BM=TILE,
-                ROWS=rows_at_once,
-                STAGES=min(3 if few_outputs else 2, row_steps),
-                num_warps=4 if narrow else 8,
-            ),
-            "after_units": self._launch(
-                after_units,
-                (2 + c // tile_c + columns + units) * (d // tile_d),
-                BW=TILE,
-                BC=tile_c,
-                BD=tile_d,
-                BB=min(64, size["PA"]),
-                num_warps=4,
-                num_stages=1,
-            ),
-        }
-
-    def _by_rows(self, rows: Rows, *, judge: bool = False) -> Launch:
-        from algophase.training.kernels.by_rows import by_rows
-
-        size = self.sizes
-        tile = size["T"] // size["TILES"]
-        narrow = size["C"] <= 128
-        # With 128 outputs, or GELU, half the hidden units at a time, so that two programs share a
-        # multiprocessor; not measured by itself
-        whole = size["VP"] == 64 and not self.gelu
-        return self._launch(
-            by_rows,
-            rows.count // tile,
-            judge=judge,
-            ROWS=tile,
-            BM=TILE if whole else TILE // 2,
-            STAGES=3 if narrow else 2,
-            num_warps=4 if narrow else 8,
+        numbers_per_warp = 1024 if self.sizes["EQUALS"] and not self._few_tokens else 2048
+        warps = self.sizes["PA"] * self.sizes["E"] // numbers_per_warp
+        steps = self.sizes["BS"] // GROUPS
+        return self.launch(
+            after_rows,
+            self.sizes["H"] * GROUPS,
+            STAGES=min(3, steps),  # no loop has more stages than steps
+            num_warps=max(1, min(8, warps)),
         )
 
-    def _wide_grid(self) -> dict[str, Launch]:
-        """The grid of more than `WIDE` channels: plain products tile by tile. Sizes that are faster
-        by themselves (slopes 0.93, sums 0.89 of their time) made an epoch 0.6% faster only."""
-        from algophase.training.kernels import wide
+    def _after_attention(self) -> Launch:
+        from algophase.training.kernels.after_rows import after_attention
 
-        size, memory = self.sizes, self.memory
-        d, m, outputs = size["D"], size["M"], size["VP"]
-        columns = (m + outputs) // TILE
-        starts = self._parameter_values()
-        gradients = self.gradients.flat
-        return {
-            "project": self._launch(
-                wide.wide_weights,
-                columns + 2 * d // TILE + m // TILE * (outputs // TILE),
-                BW=TILE,
-                BK=min(32, d),
-                num_warps=4,
-            ),
-            **self._wide_rows(self.rows),
-            **self._wide_rows(self.every, judge=True),
-            "slopes": self._launch(
-                wide.wide_slopes,
-                size["TILES"] * (m // WIDE_TILE + 1),
-                BM=WIDE_TILE,
-                ROWS=TILE,
-                num_warps=4,
-            ),
-            "back": self._wide_back(memory["DX"], memory["IU"], memory["DSTREAM"]),
-            "back_out": self._wide_back(memory["DSTREAM"], memory["W_O"], memory["DZ"]),
-            "by_units": self._wide_sums(
-                memory["STREAM"], memory["DX"], gradients, AT=starts["AT_IU"], FACTOR=16.0
-            ),
-            "of_readout": self._wide_sums(
-                memory["X"], memory["DX"], memory["DR"], FIRST_B=m, N=outputs, TELLS=True
-            ),
-            "of_out": self._wide_sums(memory["Z"], memory["DSTREAM"], gradients, AT=starts["AT_O"]),
-            "of_y": self._wide_sums(memory["HOT"], memory["DSTREAM"], memory["DY"]),
-            "after_units": self._launch(
-                wide.wide_rest,
-                (1 + columns) * (d // min(WIDE_TILE, d)),
-                BW=TILE,
-                BD=min(WIDE_TILE, d),
-                num_warps=4,
-                num_stages=1,
-            ),
-        }
-
-    def _wide_rows(self, rows: Rows, *, judge: bool = False) -> dict[str, Launch]:
-        """From z to the loss of some rows."""
-        from algophase.training.kernels.wide import wide_hidden, wide_logits, wide_stream
-
-        d, m = self.sizes["D"], self.sizes["M"]
-        tile_d, tiles = min(WIDE_TILE, d), rows.count // WIDE_TILE
-        stream = self._launch(
-            wide_stream,
-            tiles * (d // tile_d),
-            judge=judge,
-            ROWS=WIDE_TILE,
-            BD=tile_d,
-            BK=TILE,
-            num_warps=8,
-        )
-        hidden = self._launch(
-            wide_hidden,
-            tiles * (m // WIDE_TILE),
-            judge=judge,
-            BM=WIDE_TILE,
-            BK=TILE,
-            ROWS=WIDE_TILE,
-            num_warps=8,
-        )
-        logits = self._launch(
-            wide_logits,
-            rows.count // TILE,
-            judge=judge,
-            ROWS=TILE,
-            BK=TILE,
-            num_warps=4,
-            num_stages=2,  # ptxas takes 4.5 s for three stages, 7.7 s to judge, and 0.2 s for two
-        )
-        if judge:
-            return {"stream_all": stream, "hidden_all": hidden, "judge": logits}
-        return {"stream": stream, "hidden": hidden, "by_rows": logits}
-
-    def _wide_back(self, a: Tensor, b: Tensor, out: Tensor) -> Launch:
-        """out = a b^T / 16."""
-        from algophase.training.kernels.wide import wide_back
-
-        _, rows, inner = a.shape
-        columns = out.shape[2]
-        tile = _wide_columns(columns)
-        return self._launch(
-            wide_back,
-            rows // WIDE_TILE * (columns // tile),
-            A=a,
-            B=b,
-            OUT=out,
-            K=inner,
-            N=columns,
-            ROWS=WIDE_TILE,
-            BN=tile,
-            BK=TILE,
-            num_warps=8,
+        channels, width = self.sizes["C"], self.sizes["D"]
+        channel_tile, width_tile = min(64, channels), min(64, width)
+        head_tile = min(32, self.sizes["E"])
+        of_w_o = channels // channel_tile * (width // width_tile)
+        return self.launch(
+            after_attention,
+            channels // head_tile + of_w_o,
+            BE=head_tile,
+            BC=channel_tile,
+            BD=width_tile,
+            BK=min(32, width),
+            num_warps=self._table_warps,
         )
 
-    def _wide_sums(self, a: Tensor, b: Tensor, out: Tensor, **sizes: Any) -> Launch:
-        """out = FACTOR a^T b over rows, from AT on, with N columns of b from FIRST_B on. TELLS: a
-        holds hidden units, and the largest element is noted."""
-        from algophase.training.kernels.wide import wide_sums
+    def _after_tables(self) -> Launch:
+        from algophase.training.kernels.after_rows import after_tables
 
-        own = {"AT": 0, "FACTOR": 1.0, "FIRST_B": 0, "N": b.shape[2], "TELLS": False} | sizes
-        inner, columns = a.shape[2], own["N"]
-        high = min(WIDE_TILE, inner)
-        long = 2 * WIDE_TILE if columns > self.sizes["M"] else _wide_columns(columns)
-        return self._launch(
-            wide_sums,
-            inner // high * -(-columns // long),
-            A=a,
-            B=b,
-            OUT=out,
-            size=out[0].numel(),
-            A_ROWS=a.shape[1],
-            K=inner,
-            WB=b.shape[2],
-            BK=high,
-            BN=long,
-            ROWS=TILE,
-            GELU=self.gelu and own["TELLS"],
-            num_warps=8,
-            num_stages=4,
-            **own,
+        channels, width, few = self.sizes["C"], self.sizes["D"], self._few_tokens
+        channel_tile = min(128 if self.wide else 64, channels)  # not measured
+        width_tile = min(64, width)
+        input_columns = width_tile if few else min(32, width)  # not measured
+        matrices = 3 * (channels // channel_tile) * (width // width_tile)
+        return self.launch(
+            after_tables,
+            width // input_columns + matrices + 1,
+            BC=channel_tile,
+            BD=width_tile,
+            BX=input_columns,
+            BK=min(64 if few else 32, channels),
+            num_warps=self._table_warps,
+            num_stages=1 if few else 2,  # not measured
         )
 
-    def _run(self, *names: str) -> None:
+    def _run(self, names: Sequence[str]) -> None:
         for name in names:
             self.launches[name].run()
 
@@ -518,40 +310,27 @@ class FusedTransformer(InHalf, GridTransformer):
         """Two chains of kernels that do not need each other, on a GPU at the same time. Not
         measured by itself."""
         if self.side is None:
-            self._run(*first, *second)
+            self._run([*first, *second])
             return
         main = torch.cuda.current_stream(self.device)
         self.side.wait_stream(main)
-        self._run(*first)
+        self._run(first)
         with torch.cuda.stream(self.side):
-            self._run(*second)
+            self._run(second)
         main.wait_stream(self.side)
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
-        self._run("read_tokens", "attend")
+        self._run(["read_tokens", "attend"])
         self._beside(["project"], ["mix"])
-        if self.wide:
-            self._run("stream", "hidden", "by_rows", "slopes")
-            sums = ["by_units", "of_readout", "after_units"]
-            self._beside(sums, ["back", "back_out", "of_out", "of_y", "after_rows"])
-        else:
-            self._run("by_rows")
-            self._beside(["by_units", "after_units"], ["after_rows"])
-        self._run("after_attention", "after_tables")
+        self._run(self.between.forward)
+        self._beside(*self.between.backward)
+        self._run(["after_attention", "after_tables"])
         return self.memory["NETWORK_LOSS"]
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._run("read_tokens", "attend", "mix_all", "project")
-        if self.wide:
-            self._run("stream_all", "hidden_all")
-        self._run("judge")
+        self._run(["read_tokens", "attend", "mix_all", "project", *self.between.judging])
         loss = self.every.to_grid(self.memory["PAIR_LOSS"], self.modulus)
         right = self.every.to_grid(self.memory["RIGHT"], self.modulus)
         return loss, right.bool()
-
-
-def _wide_columns(columns: int) -> int:
-    """Columns that a product of a wide network takes at a time."""
-    return min(columns, WIDE_TILE if columns % (2 * WIDE_TILE) else 2 * WIDE_TILE)

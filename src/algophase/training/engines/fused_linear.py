@@ -45,16 +45,11 @@ class FusedLinear(InHalf):
         self.row_of = (torch.minimum(row_of, row_of.mT) if self.shared else row_of).long()
         self.sizes = self._sizes()
         self.memory = self._memory()
-        starts = {"AT_W2": 0, "AT_B2": 0} | self._parameter_values()
+        starts = {"AT_W2": 0, "AT_B2": 0} | self.parameter_values()
         of_rows = {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights}
         self.values = starts | self.sizes | self.memory | of_rows | {"JUDGE": False}
-        self.judged = {
-            "PAIRS": self.every.pairs,
-            "WEIGHTS": self.every.weights,
-            "T": self.every.count,
-            "LOSS": self.memory["PAIR_LOSS"],
-            "JUDGE": True,
-        }
+        self.judged = {"PAIRS": self.every.pairs, "WEIGHTS": self.every.weights, "JUDGE": True}
+        self.judged |= {"T": self.every.count, "LOSS": self.memory["PAIR_LOSS"]}
         self.launches = self._launches()
         compile_for(self.device, self.launches.values())
 
@@ -151,99 +146,117 @@ class FusedLinear(InHalf):
         embeddings, _, e = shapes["E"]
         outputs, h = shapes["U"]
         tiles = self.rows.count // TILE
-        return {
-            "P": self.modulus,
-            "PA": power_of_two(self.modulus),  # padded
-            "E": e,
-            "H": h,
-            "VP": outputs,
-            "T": self.rows.count,
-            "TILES": tiles,
-            "TILES_P": power_of_two(tiles),
-            "SHARED": self.shared,
-            "TWO_LAYERS": self.two_layers,
-            "EMBEDDINGS": embeddings,
-            "READERS": shapes["W1"][0],
-            # gamma adds b_1 with each operand
-            "BIASES": 2.0 if self.settings.model == "gamma" else 1.0,
-        }
+        sizes: dict[str, Any] = {"P": self.modulus, "PA": power_of_two(self.modulus)}
+        sizes |= {"E": e, "H": h, "VP": outputs}
+        sizes |= {"T": self.rows.count, "TILES": tiles, "TILES_P": power_of_two(tiles)}
+        sizes |= {"SHARED": self.shared, "TWO_LAYERS": self.two_layers}
+        sizes |= {"EMBEDDINGS": embeddings, "READERS": shapes["W1"][0]}
+        # gamma adds b_1 with each operand
+        sizes["BIASES"] = 2.0 if self.settings.model == "gamma" else 1.0
+        return sizes
 
     def _memory(self) -> dict[str, Tensor]:
         size = self.sizes
         tokens, h, outputs, rows, tiles = (size[name] for name in ("PA", "H", "VP", "T", "TILES"))
-        return {
-            "TABLES": self._new(2, tokens, h),
-            "SECOND": self._half(*((h, h) if self.two_layers else (1,))),
-            "READOUT": self._half(outputs, h),
-            "HIDDEN": self._half(rows, h),
-            "SLOPE": self._half(rows, outputs),
-            "EXPONENT": self._exponents(tiles),
-            "DX": self._half(*((rows, h) if self.two_layers else (1,))),
-            "DX_EXPONENT": self._exponents(tiles),
-            "LOSS": self._new(tiles),
-            "NETWORK_LOSS": self._new(),
-            "PAIR_LOSS": self._new(self.every.count),
-            "RIGHT": self._new(self.every.count, dtype=torch.int8),
-            "D_TABLES": self._new(1 if self.shared else 2, h, tokens),
-        }
+        memory = {"TABLES": self.tensor(2, tokens, h), "READOUT": self.half_tensor(outputs, h)}
+        memory["SECOND"] = self.half_tensor(h, h) if self.two_layers else self.half_tensor(1)
+        memory["HIDDEN"] = self.half_tensor(rows, h)
+        memory["SLOPE"] = self.half_tensor(rows, outputs)
+        memory["EXPONENT"] = self.exponents(tiles)
+        memory["DX"] = self.half_tensor(rows, h) if self.two_layers else self.half_tensor(1)
+        memory["DX_EXPONENT"] = self.exponents(tiles)
+        memory["LOSS"] = self.tensor(tiles)
+        memory["NETWORK_LOSS"] = self.tensor()
+        memory["PAIR_LOSS"] = self.tensor(self.every.count)
+        memory["RIGHT"] = self.tensor(self.every.count, dtype=torch.int8)
+        memory["D_TABLES"] = self.tensor(1 if self.shared else 2, h, tokens)
+        return memory
 
     def _launches(self) -> dict[str, Launch]:
         """In the order of an epoch, and `judge`."""
-        from algophase.training.kernels.linear_tables import after_linear_tables, linear_tables
-        from algophase.training.kernels.linear_units import linear_tokens, linear_units
-
-        size, two = self.sizes, self.two_layers
-        e, h, outputs = size["E"], size["H"], size["VP"]
-        tile_h, tile_e, few_outputs = min(TILE, h), min(TILE, e), outputs == 64
-        own_tables = 1 if self.shared else 2
-        copied = -(-h * (outputs + h * two) // COPIED)
-        warps = 4 if size["PA"] <= 64 else 8
-        launches = {
-            "tables": self._launch(
-                linear_tables,
-                own_tables * (h // tile_h) + copied,
-                BH=tile_h,
-                BK=min(32, e),
-                COPIED=COPIED,
-                num_warps=warps,
-                num_stages=1,
-            ),
-            "by_rows": self._by_rows(self.rows),
-            "by_units": self._launch(
-                linear_units,
-                h // tile_h,
-                BM=tile_h,
-                ROWS=TILE if few_outputs else TILE // 2,
-                STAGES=3 if few_outputs else 2,
-                num_warps=4 if few_outputs and not two else 8,
-            ),
-        }
-        if two:
-            launches["tokens"] = self._launch(
-                linear_tokens, h // tile_h, BM=tile_h, ROWS=TILE, STAGES=3, num_warps=4
-            )
-        readers = size["READERS"] * (h // tile_h)
-        launches["after_tables"] = self._launch(
-            after_linear_tables,
-            (size["EMBEDDINGS"] + readers) * (e // tile_e) + 1,
-            BH=tile_h,
-            BE=tile_e,
-            num_warps=warps,
-            num_stages=1,
-        )
+        launches = {"tables": self._to_tables(), "by_rows": self._by_rows(self.rows)}
+        launches["by_units"] = self._by_units()
+        if self.two_layers:
+            launches["tokens"] = self._to_tokens()
+        launches["after_tables"] = self._after_tables()
         launches["judge"] = self._by_rows(self.every, judge=True)
         return launches
+
+    @property
+    def _unit_tile(self) -> int:
+        return min(TILE, self.sizes["H"])
+
+    @property
+    def _table_warps(self) -> int:
+        return 4 if self.sizes["PA"] <= 64 else 8
+
+    @property
+    def _few_outputs(self) -> bool:
+        return self.sizes["VP"] == 64
+
+    def _to_tables(self) -> Launch:
+        from algophase.training.kernels.linear_tables import linear_tables
+
+        hidden, outputs = self.sizes["H"], self.sizes["VP"]
+        own_tables = 1 if self.shared else 2
+        rounded = hidden * (outputs + hidden * self.two_layers)  # numbers
+        table_tiles = own_tables * (hidden // self._unit_tile)
+        return self.launch(
+            linear_tables,
+            table_tiles + -(-rounded // COPIED),
+            BH=self._unit_tile,
+            BK=min(32, self.sizes["E"]),
+            COPIED=COPIED,
+            num_warps=self._table_warps,
+            num_stages=1,
+        )
+
+    def _by_units(self) -> Launch:
+        from algophase.training.kernels.linear_units import linear_units
+
+        tile, few = self._unit_tile, self._few_outputs
+        return self.launch(
+            linear_units,
+            self.sizes["H"] // tile,
+            BM=tile,
+            ROWS=TILE if few else TILE // 2,
+            STAGES=3 if few else 2,
+            num_warps=4 if few and not self.two_layers else 8,
+        )
+
+    def _to_tokens(self) -> Launch:
+        from algophase.training.kernels.linear_units import linear_tokens
+
+        tile = self._unit_tile
+        programs = self.sizes["H"] // tile
+        return self.launch(linear_tokens, programs, BM=tile, ROWS=TILE, STAGES=3, num_warps=4)
+
+    def _after_tables(self) -> Launch:
+        from algophase.training.kernels.linear_tables import after_linear_tables
+
+        size, tile = self.sizes, self._unit_tile
+        width_tile = min(TILE, size["E"])
+        readers = size["READERS"] * (size["H"] // tile)
+        matrices = size["EMBEDDINGS"] + readers
+        return self.launch(
+            after_linear_tables,
+            matrices * (size["E"] // width_tile) + 1,
+            BH=tile,
+            BE=width_tile,
+            num_warps=self._table_warps,
+            num_stages=1,
+        )
 
     def _by_rows(self, rows: Rows, *, judge: bool = False) -> Launch:
         from algophase.training.kernels.linear_rows import linear_rows
 
-        tile, few_outputs = min(TILE, self.sizes["H"]), self.sizes["VP"] == 64
-        return self._launch(
+        halved = self.two_layers and not self._few_outputs
+        return self.launch(
             linear_rows,
             rows.count // TILE,
             judge=judge,
             ROWS=TILE,
-            BM=tile if few_outputs or not self.two_layers else tile // 2,
+            BM=self._unit_tile // 2 if halved else self._unit_tile,
             STAGES=2,
             num_warps=8 if self.two_layers else 4,
         )

@@ -64,21 +64,21 @@ class InHalf(Engine):
     def block(cls, run: RunSettings) -> int:
         return ALIKE
 
-    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    def tensor(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
 
-    def _half(self, *shape: int) -> Tensor:
-        return self._new(*shape, dtype=torch.float16)
+    def half_tensor(self, *shape: int) -> Tensor:
+        return self.tensor(*shape, dtype=torch.float16)
 
-    def _exponents(self, *shape: int) -> Tensor:
-        return self._new(*shape, dtype=torch.int32)
+    def exponents(self, *shape: int) -> Tensor:
+        return self.tensor(*shape, dtype=torch.int32)
 
-    def _launch(self, kernel: Any, *programs: int, judge: bool = False, **sizes: Any) -> Launch:
+    def launch(self, kernel: Any, *programs: int, judge: bool = False, **sizes: Any) -> Launch:
         """A kernel with so many programs per network. sizes: what this launch alone has."""
         values = self.values | self.judged if judge else self.values
         return launch(kernel, (*programs, self.count), values, **sizes)
 
-    def _parameter_values(self) -> dict[str, Any]:
+    def parameter_values(self) -> dict[str, Any]:
         """The flat buffers, the length of a network's row in them, and where tensors start in it:
         AT_QKV of "QKV", and of a tensor of the first layer also where several have layers."""
         starts: dict[str, int] = {}
