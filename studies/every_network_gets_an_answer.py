@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase import Runs
-from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import VERDICTS
+from algophase.core.palette import VERDICTS, in_order
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 

@@ -1,7 +1,7 @@
 from typing import get_args
 
-from algophase.analysis.verdict.decide import OUTCOMES, Form
-from algophase.core.palette import FORMS, VERDICTS, kind_of
+from algophase.analysis.verdict.decide import Form
+from algophase.core.palette import FORMS, OUTCOMES, VERDICTS, kind_of
 from algophase.pages.card import COLORED
 
 

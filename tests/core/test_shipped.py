@@ -9,7 +9,7 @@ import pytest
 from algophase import load
 from algophase.core import gallery
 from algophase.runs.runs import Runs
-from algophase.storage.gallery import shipped
+from algophase.storage.files import shipped
 from algophase.storage.runs_table import read_runs
 
 ROOT = Path(__file__).resolve().parents[2]

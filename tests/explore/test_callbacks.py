@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from algophase.explore.app import make_app
-from algophase.explore.events import outputs
+from algophase.explore.callbacks import outputs
 from algophase.explore.explorer import Explorer, NetworkPanel
 from algophase.explore.network_callbacks import PANEL
 from algophase.explore.view import SIDES, View

@@ -8,7 +8,7 @@ from algophase.analysis.catalogue import IRRELEVANCE, line
 from algophase.explore.map_figure import draw_map, map_key, names, selections
 from algophase.explore.shown import Shown, open_sweep, resolve
 from algophase.explore.view import View
-from algophase.storage.gallery import shipped
+from algophase.storage.files import shipped
 
 RUNS = made_up().runs
 

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 from runs_made import TINY, row, sweep_of
 
+from algophase.core.gallery import default_gallery
 from algophase.core.palette import VERDICTS
 from algophase.reports.population_map import HIGH, WIDE, card, draw_population, draw_shares, key
 from algophase.runs.overview import describe_origin
 from algophase.runs.populations import Population, find_sweeps, read_population, stamp
 from algophase.runs.runs import Runs
-from algophase.storage.gallery import default_gallery
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
 from algophase.sweeps.spaces import Space

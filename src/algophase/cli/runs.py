@@ -91,7 +91,7 @@ def runs(
     from algophase.runs.overview import NEEDED
     from algophase.runs.read_runs import read_frame
     from algophase.runs.selection import check_columns, read_condition, select
-    from algophase.storage.gallery import shipped
+    from algophase.storage.files import shipped
     from algophase.storage.runs_table import OpenTable
 
     if csv is not None and as_json:

@@ -1,8 +1,10 @@
-"""The colors and markers of verdicts, forms and series, the same in every picture and page.
+"""The order, colors and markers of verdicts, forms and series, the same in every picture and page.
 
 The colors are Okabe and Ito's, which every common kind of color blindness can tell apart. Markers
 differ too, for readers who see no color at all. Markers have Matplotlib's names.
 """
+
+from collections.abc import Iterable
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -29,12 +31,20 @@ FORMS = {
     "short cycle": ("#882255", "v"),
 }
 
+# What can become of a run, in the order of tables and legends
+OUTCOMES = (*VERDICTS, "not analyzed")
 UNKNOWN = (COLORS[4], "p")  # of a verdict that a table has and we do not
 
 
 def look(verdict: str) -> tuple[str, str]:
     """Color and marker of a verdict."""
     return VERDICTS.get(verdict, UNKNOWN)
+
+
+def in_order(outcomes: Iterable[str]) -> list[str]:
+    """Each outcome once: the known ones in their order, then any others by name."""
+    names = set(outcomes)
+    return [*(name for name in OUTCOMES if name in names), *sorted(names.difference(OUTCOMES))]
 
 
 def kind_of(form: str) -> str:

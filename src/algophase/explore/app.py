@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
-from algophase.explore.view import View, decode
+from algophase.explore.view import SIDES, View, decode
 from algophase.runs.read_runs import is_sweep
 from algophase.storage.formats.contents import Reading
 
@@ -49,8 +49,8 @@ def check_installed() -> None:
 
 def warm() -> None:
     """Import what makes a page, which takes a second or two."""
-    import algophase.explore.callbacks
-    import algophase.explore.layout  # noqa: F401
+    import algophase.explore.layout
+    import algophase.explore.network_callbacks  # noqa: F401
 
 
 def make_app(
@@ -77,10 +77,11 @@ def make_app(
     from algophase.explore.callbacks import register
     from algophase.explore.explorer import Explorer
     from algophase.explore.layout import make_layout
+    from algophase.explore.network_callbacks import register_network
     from algophase.explore.networks import Networks
     from algophase.explore.own import OwnNetworks, are_networks
     from algophase.explore.shown import axes, open_sweep
-    from algophase.storage.gallery import shipped
+    from algophase.storage.files import shipped
     from algophase.storage.kept_analyses import KeptAnalyses
 
     directory = shipped(directory)
@@ -116,6 +117,8 @@ def make_app(
         explorer.show_map(View(), None)
         explorer.show_runs(View(), 0)
         register(app, explorer)
+        for side in SIDES:
+            register_network(app, explorer, side)
         serve_csv(app.server, explorer)
     guard(app.server, hosts, app.csp_hashes())
     return app, networks

@@ -1,7 +1,11 @@
-"""Which control of the map and of the table of runs changes the view, and where what the view shows
-goes. Outputs are matched by name.
+"""Events of the page: a callback is called with the view of the address, and a control puts another
+view into it.
+
+Which control of the map and of the table of runs changes the view, and where what the view shows
+goes. Outputs are matched by name. `network_callbacks` does the same for a network's side.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from dash import (
@@ -20,12 +24,80 @@ from dash.exceptions import PreventUpdate
 
 from algophase.core.errors import InputError
 from algophase.explore import changes
-from algophase.explore.events import go, on, on_any_click, on_click, outputs, part
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import about_lines, column_options
-from algophase.explore.network_callbacks import register_network
 from algophase.explore.shown import axes, colors, filterable
-from algophase.explore.view import PARTS, SIDES, View, encode
+from algophase.explore.view import PARTS, View, decode, encode
+
+SEARCH = State("url", "search")
+Callback = Callable[..., Any]
+
+
+def outputs(**components: str) -> dict[str, Output]:
+    """Outputs by name, each given as "component.property"."""
+    by_name = {}
+    for name, target in components.items():
+        component, _, component_property = target.rpartition(".")
+        by_name[name] = Output(component, component_property)
+    return by_name
+
+
+def part(name: str) -> Input:
+    """Called when this part of the address changes."""
+    return Input(f"{name}-part", "data")
+
+
+def on(
+    app: Dash,
+    *inputs: Input | State,
+    output: dict[str, Output] | None = None,
+    at_start: bool = False,
+) -> Callable[[Callback], Callback]:
+    """Have a function called with the view of the address, then with the values of these inputs
+    and states. An address is decoded here and nowhere else: once per event.
+
+    at_start: also when the page is opened.
+    """
+    options: dict[str, Any] = {} if output is None else {"output": output}
+
+    def register(function: Callback) -> Callback:
+        @app.callback(SEARCH, *inputs, **options, prevent_initial_call=not at_start)
+        def called(search: str | None, *values: Any) -> Any:
+            return function(decode(search), *values)
+
+        return function
+
+    return register
+
+
+def go(view: View, after: View) -> None:
+    """Put another view into the address bar, and remember that it was asked for here."""
+    if after != view:
+        search = encode(after)
+        set_props("echo", {"data": search})
+        set_props("url", {"search": search})
+
+
+def on_click(app: Dash, button: str, change: Callable[[View], View]) -> None:
+    """A button that changes the view."""
+
+    @on(app, Input(button, "n_clicks"))
+    def clicked(view: View, clicks: int | None) -> None:
+        if clicks:
+            go(view, change(view))
+
+
+def on_any_click(app: Dash, kind: str, key: str, change: Callable[[View, Any], View]) -> None:
+    """The same for a row of buttons of one kind. change: is also given the key of the button
+    that was clicked.
+    """
+
+    @on(app, Input({"type": kind, key: ALL}, "n_clicks"))
+    def clicked(view: View, _clicks: list[int]) -> None:
+        button = ctx.triggered_id
+        has_just_come = not ctx.triggered[0]["value"]
+        if isinstance(button, dict) and not has_just_come:
+            go(view, change(view, button.get(key)))
 
 
 def register(app: Dash, explorer: Explorer) -> None:
@@ -39,8 +111,6 @@ def register(app: Dash, explorer: Explorer) -> None:
     _register_filters(app, explorer)
     _register_map(app, explorer)
     _register_runs(app, explorer)
-    for side in SIDES:
-        register_network(app, explorer, side)
     _register_work(app, explorer)
     _register_arrivals(app, explorer)
 

@@ -8,7 +8,7 @@ from dash.exceptions import PreventUpdate
 
 from algophase.core.errors import InputError
 from algophase.explore import changes
-from algophase.explore.events import go, on, on_click, outputs, part
+from algophase.explore.callbacks import go, on, on_click, outputs, part
 from algophase.explore.explorer import Explorer
 from algophase.explore.view import Side, View, encode
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
+from algophase.core.gallery import default_gallery
 from algophase.core.settings import shown
 from algophase.core.wording import counted
 from algophase.explore.app import (
@@ -28,8 +29,8 @@ from algophase.reports.page import text
 from algophase.reports.population_map import card, key
 from algophase.runs.populations import Population, find_sweeps, read_population, stamp
 from algophase.runs.read_runs import is_sweep
+from algophase.storage.files import shipped
 from algophase.storage.formats.contents import Reading
-from algophase.storage.gallery import default_gallery, shipped
 
 if TYPE_CHECKING:
     from flask import Flask

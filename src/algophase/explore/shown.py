@@ -13,8 +13,8 @@ import numpy
 from numpy.typing import NDArray
 
 from algophase.analysis.catalogue import SYMMETRICITY, catalogue, metrics
-from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
+from algophase.core.palette import in_order
 from algophase.core.settings import RANGES
 from algophase.explore.view import Point, View
 from algophase.runs.columns import FLAGS, NOTHING, NUMBERS, TEXT, Rows, kind_of

@@ -334,3 +334,10 @@ def bend(
 def _log_likelihood(design: Floats, in_phase: Floats, beta: Floats) -> float:
     signed = numpy.where(in_phase == 1, 1.0, -1.0) * (design @ beta)
     return -float(numpy.logaddexp(0.0, -signed).sum())
+
+
+@quantity
+def share_labeled(runs: Runs, label: str) -> Measurement:
+    """Runs that have this label by the paper's rules."""
+    runs.require(("paper_label",))
+    return measured(runs.share(runs["paper_label"] == label), source=runs.source)

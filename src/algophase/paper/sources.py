@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
+from algophase.core.gallery import default_gallery
 from algophase.networks import Network
 from algophase.runs.overview import unfair_sample
 from algophase.runs.runs import Runs
 from algophase.storage import load
-from algophase.storage.gallery import default_gallery
 from algophase.storage.runs_table import OpenTable, to_pandas
 from algophase.storage.sweep_directory import SweepDirectory
 

@@ -111,13 +111,6 @@ def paper_label_of_plates(plates: Plates) -> Measurement:
     )
 
 
-@quantity
-def share_labeled(runs: Runs, label: str) -> Measurement:
-    """Runs that have this label by the paper's rules."""
-    runs.require(("paper_label",))
-    return measured(runs.share(runs["paper_label"] == label), source=runs.source)
-
-
 # --- appendix I
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
-from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import look
+from algophase.core.palette import in_order, look
 from algophase.pictures.by_rate import RATE
 from algophase.pictures.marks import Axis, Bars, Hover, Labels, Mark, Panel
 from algophase.runs.laws import SETTINGS

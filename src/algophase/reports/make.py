@@ -8,6 +8,7 @@ from pathlib import Path
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.gallery import default_gallery
 from algophase.core.progress import Progress, ignore
 from algophase.core.wording import counted
 from algophase.networks import Network
@@ -27,7 +28,7 @@ from algophase.storage.analyses import (
     names,
     network_files,
 )
-from algophase.storage.gallery import default_gallery, shipped
+from algophase.storage.files import shipped
 from algophase.storage.sweep_directory import SNAPSHOT
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase.analysis.catalogue import label, metrics
-from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import look
+from algophase.core.palette import in_order, look
 from algophase.core.wording import counted
 from algophase.pictures.marks import Axis, Band, Hover, Line, Mark, Panel
 from algophase.reports.page import Page, paragraph

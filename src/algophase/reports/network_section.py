@@ -19,10 +19,10 @@ from algophase.analysis.hidden.layers import additivity_by_layer
 from algophase.analysis.presentation import metric_rows, program_panels
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
+from algophase.analysis.verdict.decide import NEARLY_RIGHT
 from algophase.core.errors import InputError
 from algophase.core.lines import reaches
-from algophase.core.palette import look
+from algophase.core.palette import in_order, look
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.pages.network_text import (

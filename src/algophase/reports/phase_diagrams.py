@@ -13,8 +13,7 @@ from typing import Any
 import numpy
 
 from algophase.analysis.catalogue import label, line, quantity
-from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import COLORS, look
+from algophase.core.palette import COLORS, in_order, look
 from algophase.pictures.by_rate import RATE, run_panel
 from algophase.pictures.marks import (
     Axis,

@@ -7,8 +7,7 @@ A browser draws them at once, without a script or a plotting library.
 from collections.abc import Iterable, Mapping
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.analysis.verdict.decide import in_order
-from algophase.core.palette import COLORS, GRAY, VERDICTS
+from algophase.core.palette import COLORS, GRAY, VERDICTS, in_order
 from algophase.core.wording import counted
 from algophase.reports.page import paragraph, text
 from algophase.runs.populations import Population

@@ -15,9 +15,9 @@ from algophase.analysis.catalogue import (
     quantity,
     value_text,
 )
-from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.palette import in_order
 from algophase.core.wording import counted
 from algophase.pages.table import Table
 from algophase.pictures.marks import Panel

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.lines import reaches
+from algophase.core.palette import in_order
 from algophase.core.settings import (
     SECTIONS,
     LinearSettings,

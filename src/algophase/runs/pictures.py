@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.analysis.catalogue import label, line, quantity
-from algophase.analysis.verdict.decide import in_order
+from algophase.core.palette import in_order
 from algophase.pictures.by_rate import (
     Kind,
     Network,

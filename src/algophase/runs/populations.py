@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
-from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.lines import reaches
+from algophase.core.palette import in_order
 from algophase.core.settings import SECTIONS, TransformerSettings
 from algophase.runs.columns import numbers_or_missing
 from algophase.runs.overview import (

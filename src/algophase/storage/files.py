@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from algophase.core.errors import InputError
+from algophase.core.gallery import default_gallery
 from algophase.core.settings import shown
 
 LARGEST_FILE = (
@@ -37,6 +38,22 @@ def given_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(
             f"the path is {shown(path)}; give the name of a file or directory"
         ) from None
+
+
+def shipped(path: str | os.PathLike[str]) -> Path:
+    """A path, or the shipped sweep of that name where there is nothing else of it:
+    `fixed-width`.
+    """
+    path = given_path(path)
+    gallery = default_gallery()
+    if (
+        gallery is None
+        or len(path.parts) != 1
+        or path.exists()
+        or not (gallery / path / "sweep.json").exists()
+    ):
+        return path
+    return gallery / path
 
 
 def write_atomically(path: Path, *content: bytes | memoryview, inside: Path | None = None) -> None:

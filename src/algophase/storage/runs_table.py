@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
-from algophase.storage.files import size_of, write_atomically
-from algophase.storage.gallery import shipped
+from algophase.storage.files import shipped, size_of, write_atomically
 from algophase.storage.identity import MOMENTS, described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types, known_columns

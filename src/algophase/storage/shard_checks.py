@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 VALUES_PER_BYTE, UNPACKED = 4, 32
 ALWAYS = 1 << 20  # values, and 64 bytes of each: no file is refused for less
 LARGEST_TEXT = 1 << 28  # bytes of text in a file, written out
+# By the names of columns. The types of these values are the columns'.
+DEFAULT_SETTINGS: dict[str, Any] = {
+    **TaskSettings().to_dict(),
+    **TransformerSettings().to_dict(),
+    **LinearSettings().to_dict(),
+    **TrainingSettings().to_dict(),
+}
 
 
 def check_declared(
@@ -136,10 +143,7 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
     """The columns of text and of numbers that every part of the program takes for such."""
     from algophase.analysis.catalogue import metrics
 
-    values: dict[str, Any] = {}
-    for kind in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings()):
-        values |= kind.to_dict()
-    texts = {name for name, value in values.items() if isinstance(value, str)}
+    texts = {name for name, value in DEFAULT_SETTINGS.items() if isinstance(value, str)}
     numbers = {
         "seed",
         "epoch",
@@ -147,7 +151,7 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
         "diverged_at",
         "pizza_share",
         *CURVES,
-        *values.keys() - texts,
+        *DEFAULT_SETTINGS.keys() - texts,
     }
     texts |= {
         "space",

@@ -17,10 +17,11 @@ from typing import Any
 
 import torch
 
-from algophase.analysis.verdict.decide import ALGORITHMS, in_order
+from algophase.analysis.verdict.decide import ALGORITHMS
 from algophase.core.devices import device_name
 from algophase.core.errors import InputError
 from algophase.core.interrupts import Stopped
+from algophase.core.palette import in_order
 from algophase.core.progress import Progress, ignore
 from algophase.core.settings import RunSettings
 from algophase.networks import Network

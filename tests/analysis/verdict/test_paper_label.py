@@ -10,7 +10,6 @@ import torch
 from algophase.analysis.circles.find import Circle
 from algophase.analysis.circles.principal import PrincipalComponents, principal_components
 from algophase.analysis.circles.roles import CircleEvidence, Role
-from algophase.analysis.verdict.decide import OUTCOMES, in_order
 from algophase.analysis.verdict.paper_label import (
     Measurements,
     PaperVerdict,
@@ -20,6 +19,7 @@ from algophase.analysis.verdict.paper_label import (
 )
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.palette import OUTCOMES, in_order
 
 
 def decide(

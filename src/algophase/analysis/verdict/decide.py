@@ -48,15 +48,6 @@ Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "n
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is
 # listed.
 ALGORITHMS = ("Clock", "Pizza", "hybrid")
-OUTCOMES = (
-    *ALGORITHMS,
-    "non-circular",
-    "other",
-    "lookup",
-    "not learned",
-    "diverged",
-    "not analyzed",
-)
 Form = Literal[
     "Clock",
     "Clock with a doubled circle",
@@ -101,12 +92,6 @@ LINE_WORDS = {
     "named": "recognized instances account for",
     "hybrid_share": "the lesser algorithm has",
 }
-
-
-def in_order(outcomes: Iterable[str]) -> list[str]:
-    """Each outcome once: the known ones in their order, then any others by name."""
-    names = set(outcomes)
-    return [*(name for name in OUTCOMES if name in names), *sorted(names.difference(OUTCOMES))]
 
 
 @dataclass(frozen=True)
