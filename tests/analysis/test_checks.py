@@ -21,7 +21,6 @@ from algophase.analysis.circles.find import (
 )
 from algophase.analysis.circles.principal import network_components
 from algophase.analysis.device import in_float64
-from algophase.analysis.dynamics import dynamics
 from algophase.analysis.hidden.anatomy import anatomy
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.logits.metrics import (
@@ -99,7 +98,6 @@ class Dropping(Own):
 LOOKS: dict[str, Callable[[Network], Any]] = {
     "analyze": lambda network: str(analyze(network)),
     "analyze_many": lambda network: [str(result) for result in analyze_many([network, network])],
-    "dynamics": lambda network: str(dynamics({1: network})[0].analysis),
     "moments": lambda network: moment_details(network, analyze(network)).to_dict(),
     "grid_logits": grid_logits,
     "network_components": lambda network: network_components(network).coordinates,

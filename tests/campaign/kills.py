@@ -7,7 +7,6 @@ Each must end in the same table, the same networks and no stray file.
 import errno
 import os
 import random
-import re
 import shutil
 import time
 from collections.abc import Callable
@@ -18,15 +17,13 @@ from unittest.mock import patch
 import kill_sweep
 from trial import INTERRUPTED, REFUSED, Ended, at_operation, die, in_child
 
-from algophase.core.interrupts import Stopped
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.storage.trained_runs import train_into
+from algophase.sweeps.given_runs import train_into
 from algophase.sweeps.merge import merge
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
-from algophase.training.run.loop import Watch
 
 SPACE = Space.from_dict(
     {
@@ -50,7 +47,9 @@ RUNS = [
     )
     for seed in range(4)
 ]
-WATCH = Watch(history_stride=20, snapshot_epochs=(10,))
+TRAINING = Options(
+    device="cpu", ensemble_size=4, history_stride=20, snapshot_epochs=(10,), histories=True
+)
 
 
 def run_sweep(out: Path, **request: Any) -> None:
@@ -61,23 +60,8 @@ def run_sweep(out: Path, **request: Any) -> None:
 
 
 def run_training(out: Path) -> None:
-    try:
-        train_into(out, RUNS, device="cpu", watch=WATCH, ensemble_size=4)
-    except Stopped:
-        raise KeyboardInterrupt from None
-
-
-def trained_difference(reference: Path, other: Path) -> str | None:
-    held = [
-        {
-            str(path.relative_to(place)): re.sub(rb'"seconds": [^,]*,', b"", path.read_bytes())
-            for path in place.rglob("*")
-            if path.is_file()
-        }
-        for place in (reference, other)
-    ]
-    names = sorted(name for name in {*held[0], *held[1]} if held[0].get(name) != held[1].get(name))
-    return f"these files differ: {names}" if names else None
+    if train_into(out, RUNS, TRAINING).ended == "interrupted":
+        raise KeyboardInterrupt
 
 
 class Prey:
@@ -231,7 +215,7 @@ def prey_of(scratch: Path) -> dict[str, Prey]:
         assert ended.code == 0, ended.said
     return {
         "sweep": Prey(scratch, "sweep", run_sweep, kill_sweep.difference),
-        "train": Prey(scratch, "train", run_training, trained_difference),
+        "train": Prey(scratch, "train", run_training, kill_sweep.difference),
         "merge": Prey(
             scratch,
             "merge",

@@ -33,7 +33,6 @@ from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.run_files import find_run
 from algophase.storage.runs_table import provenance, read_table, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space
@@ -104,7 +103,7 @@ def formats(scratch: Path) -> list[Format]:
     sweep, run = SweepDirectory(place / "sweep"), kills.RUNS[0]
     shard = shard_paths(sweep.path)[0]
     moments = shard_paths(sweep.path / "moments")[0]
-    network = place / "trained" / f"{run.run_id}.safetensors"
+    network = SweepDirectory(place / "trained").kept_files()[run.run_id]
     wrapped = place / "wrapped.safetensors"
     kept = DirectoryCheckpoints(place / "checkpoints")
     kept.write(Ensemble(plan(kills.RUNS[:2], device="cpu")[0], Watch()).checkpoint())
@@ -162,12 +161,6 @@ def formats(scratch: Path) -> list[Format]:
             "released config",
             released / "config_x.json",
             lambda: _state(load(released / "model_x.pt")),
-            False,
-        ),
-        Format(
-            "history",
-            place / "trained" / f"{run.run_id}.history.json",
-            lambda: find_run(run, place / "trained"),
             False,
         ),
         Format("sweep.json", sweep.path / "sweep.json", lambda: command("runs", sweep.path), False),

@@ -1,4 +1,3 @@
-import json
 import re
 import shutil
 import sys
@@ -10,10 +9,13 @@ from report_pages import Parsed, made_runs, made_sweep
 from typer.testing import Result
 
 from algophase.core.errors import InputError
-from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
+from algophase.storage.runs_table import write_shard
+from algophase.sweeps.given_runs import train_into
+from algophase.sweeps.work import Options
 
 
 def run(*arguments: object) -> Result:
@@ -80,14 +82,30 @@ def test_snapshots_of_a_network_in_a_directory_are_left_out(tmp_path: Path) -> N
     network = handmade_clock(7, (1,))
     for name in ("a", "a.epoch5", "b.epoch5"):
         save(network, tmp_path / "runs" / f"{name}.safetensors")
-    (tmp_path / "runs" / f"{network.id}.history.json").write_text(json.dumps({"format": "else"}))
     result = run(tmp_path / "runs", "-o", tmp_path / "report.html")
     assert "2 networks" in result.output
-    assert "Its training curves cannot be shown" in Parsed(tmp_path / "report.html").words
+    assert "Its training curves" not in Parsed(tmp_path / "report.html").words
     assert (
         "1 network,"
         in run(tmp_path / "runs" / "a.epoch5.safetensors", "-o", tmp_path / "report.html").output
     )
+
+
+def test_what_train_made_is_shown_network_by_network(tmp_path: Path) -> None:
+    run_settings = RunSettings(
+        TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=4), seed=1
+    )
+    options = Options(device="cpu", snapshot_epochs=(2,), histories=True)
+    train_into(tmp_path / "trained", [run_settings], options)
+    out = tmp_path / "report.html"
+    assert "1 network," in run(tmp_path / "trained", "-o", out).output
+    assert "Training" in Parsed(out).texts["h3"]
+    (file,) = tmp_path.glob("trained/runs-*/runs.parquet")
+    broken = {"index": 0, "run_id": run_settings.run_id, "history.epochs": ["x"]}
+    write_shard(file, [broken], {})
+    (networks,) = tmp_path.glob("trained/runs-*/networks")
+    run(networks, "-o", out)
+    assert "Its training curves cannot be shown" in Parsed(out).words
 
 
 def test_networks_of_one_id_are_told_apart_by_their_files(

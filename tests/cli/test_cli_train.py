@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,9 @@ from typer.testing import Result
 
 from algophase.cli.output import CommandBar
 from algophase.core.progress import Progress
-from algophase.core.settings import RunSettings
+from algophase.runs.runs import Runs
 from algophase.storage import load
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.run import loop
 
 SMALL = ("--modulus", 7, "--width", 8, "--device", "cpu")
@@ -44,57 +44,37 @@ def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> N
         tmp_path,
     )
     assert result.exit_code == 0, result.output
-    histories = sorted(tmp_path.glob("*.history.json"))
-    ids = [history.name.split(".")[0] for history in histories]
+    runs = Runs.read(tmp_path)
+    ids = runs["run_id"].tolist()
     assert len(ids) == 2
-    endings = [
-        "dynamics.json",
-        "epoch4.json",
-        "epoch4.safetensors",
-        "history.json",
-        "json",
-        "safetensors",
-    ]
-    assert names(tmp_path) == sorted(f"{name}.{ending}" for name in ids for ending in endings)
+    (shard,) = tmp_path.glob("runs-*")
+    endings = ["epoch4.json", "epoch4.safetensors", "json", "safetensors"]
+    kept = sorted(f"{name}.{ending}" for name in ids for ending in endings)
+    assert names(shard / "networks") == kept
+    assert names(shard) == ["moments.parquet", "networks", "runs.parquet"]
     assert "attention rate 0, width 8, seed 0, after 12 epochs" in result.stdout
     assert "attention rate 1, width 8, seed 0, after 12 epochs" in result.stdout
     assert "along training:" in result.stdout
     assert result.stdout.rstrip().endswith("verdicts: 2 not learned")
     assert "training 2 networks with the grid engine on cpu in float32" in result.stderr
     assert f"networks and histories are in {tmp_path}" in result.stderr.replace("\n", "")
-    for name, path in zip(ids, histories, strict=True):
-        record = json.loads(path.read_text())
-        assert (record["id"], record["epochs_trained"], record["diverged_at"]) == (name, 12, None)
-        assert record["history"]["epochs"] == [0, 4, 12]
-        assert RunSettings.from_dict(record["run"]).run_id == name
-        assert load(tmp_path / f"{name}.safetensors").id == name
-        assert load(tmp_path / f"{name}.epoch4.safetensors").id == f"{name}.epoch4"
-        (moment,) = json.loads((tmp_path / f"{name}.dynamics.json").read_text())
-        assert moment["epoch"] == 4
+    for row in runs.frame.to_dict("records"):
+        name = row["run_id"]
+        assert (row["epochs_trained"], list(row["history.epochs"])) == (12, [0, 4, 12])
+        assert load(shard / "networks" / f"{name}.safetensors").id == name
+        assert load(shard / "networks" / f"{name}.epoch4.safetensors").id == f"{name}.epoch4"
 
 
 def test_a_stricter_early_stop_is_not_taken_for_done(tmp_path: Path) -> None:
-    def epochs(rule: float) -> int:
-        fraction, every = ("--training-fraction", 1), ("--history-stride", 5)
-        result = run(
-            *SMALL,
-            *fraction,
-            *every,
-            "--no-analysis",
-            "--epochs",
-            2000,
-            "--early-stop",
-            rule,
-            "--out",
-            tmp_path,
-        )
-        assert result.exit_code == 0, result.output
-        (path,) = tmp_path.glob("*.history.json")
-        return int(json.loads(path.read_text())["epochs_trained"])
+    options = (*SMALL, "--training-fraction", 1, "--history-stride", 5, "--no-analysis")
 
-    lax = epochs(1.0)
-    assert lax < epochs(0.5) < 2000
-    assert epochs(1.0) > lax  # what is there goes further than that
+    def stop_at(loss: float) -> Result:
+        return run(*options, "--epochs", 2000, "--early-stop", loss, "--out", tmp_path)
+
+    assert stop_at(1.0).exit_code == 0
+    assert SweepDirectory(tmp_path).runs()["epochs_trained"].item() < 2000
+    assert stop_at(1.0).exit_code == 0
+    assert "stopped early at epoch" in str(stop_at(0.5).exception)
 
 
 def test_many_networks_are_a_table(tmp_path: Path) -> None:
@@ -146,11 +126,11 @@ def test_the_same_command_again_trains_nothing_and_shows_the_same(
     second = run(*SMALL, "--epochs", 3, "--seeds", 2, "--out", tmp_path)
     assert second.exit_code == 0, second.output
     assert second.stdout == first.stdout
-    assert f"2 of 2 networks are in {tmp_path} already" in second.stderr.replace("\n", "")
+    assert f"2 of 2 runs are in {tmp_path} already" in second.stderr.replace("\n", "")
     more = run(*SMALL, "--epochs", 3, "--seeds", 3, "--out", tmp_path)
     assert isinstance(more.exception, AssertionError)  # the third is new
     snapshot = run(*SMALL, "--epochs", 3, "--seeds", 2, "--snapshot", 1, "--out", tmp_path)
-    assert isinstance(snapshot.exception, AssertionError)  # the snapshot is not there
+    assert "was trained without a snapshot at epoch 1" in str(snapshot.exception)
 
 
 def test_a_network_that_diverged_is_reported_and_the_exit_code_is_1(tmp_path: Path) -> None:
@@ -169,7 +149,7 @@ def test_a_network_that_diverged_is_reported_and_the_exit_code_is_1(tmp_path: Pa
 
 def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
     run(*SMALL, "--epochs", 1, "--seeds", 5, "--no-analysis", "--out", tmp_path)
-    sorted(tmp_path.glob("*.safetensors"))[2].write_bytes(b"not tensors")
+    sorted(tmp_path.glob("runs-*/networks/*.safetensors"))[2].write_bytes(b"not tensors")
     result = run(*SMALL, "--epochs", 1, "--seeds", 5, "--out", tmp_path)
     assert result.exit_code == 1
     assert "is not a readable safetensors file" in result.stderr
@@ -191,7 +171,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
     options = (*SMALL, "--epochs", 60, "--seeds", 3, "--ensemble-size", 2, "--no-analysis", "--out")
 
     def press(_: CommandBar, progress: Progress) -> None:
-        if progress.ensemble == 2 and progress.epoch >= 7:
+        if progress.done == 2 and progress.epoch >= 7:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -203,17 +183,17 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
     assert stopped.exit_code == 130, stopped.output
     assert "interrupted at epoch 7" in stopped.stderr
     assert "The same command goes on from there." in stopped.stderr.replace("\n", " ")
-    assert (
-        len(list((tmp_path / "stopped").glob("*.history.json"))) == 2
-    )  # the first ensemble is done and saved
+    assert len(Runs.read(tmp_path / "stopped")) == 2  # the first ensemble is done and saved
     resumed = run(*options, tmp_path / "stopped")
     assert resumed.exit_code == 0, resumed.output
-    assert "2 of 3 networks are in" in resumed.stderr
+    assert "2 of 3 runs are in" in resumed.stderr
     assert "continuing 1 network at epoch 7 of 60" in resumed.stderr
     run(*options, tmp_path / "straight")
+    straight, resumed_table = (
+        SweepDirectory(tmp_path / name).runs() for name in ("straight", "stopped")
+    )
+    assert straight["weights_digest"].tolist() == resumed_table["weights_digest"].tolist()
     assert names(tmp_path / "stopped") == names(tmp_path / "straight")
-    for file in (tmp_path / "straight").glob("*.safetensors"):
-        assert file.read_bytes() == (tmp_path / "stopped" / file.name).read_bytes()
 
 
 @pytest.mark.parametrize(

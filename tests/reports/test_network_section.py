@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from algophase.reports.network_section import (
 )
 from algophase.reports.page import Page
 from algophase.runs.runs import Runs
+from algophase.storage.runs_table import write_shard
 
 
 def of_network(specimen: Specimen) -> Parsed:
@@ -147,37 +147,35 @@ def test_numbers_that_no_share_can_have_are_explained() -> None:
 
 
 def test_histories_are_read_or_refused(tmp_path: Path) -> None:
-    network, path = handmade_clock(7, (1,)), tmp_path / "a.safetensors"
+    network, shard = handmade_clock(7, (1,)), tmp_path / "runs-000000-1-00000000"
+    path = shard / "networks" / "a.safetensors"
     assert read_history(network, path) is None
-    record = {
-        "format": "algophase-history",
-        "version": 1,
-        "history": {"epochs": [0, 1], "training_loss": [4.0, None]},
-    }
-    (tmp_path / f"{network.id}.history.json").write_text(json.dumps(record))
+
+    def write(**columns: object) -> None:
+        row = {"index": 0, "run_id": network.id}
+        row |= {f"history.{name}": values for name, values in columns.items()}
+        write_shard(shard / "runs.parquet", [row], {})
+
+    (shard / "networks").mkdir(parents=True)
+    write()
+    assert read_history(network, path) is None
+    write(epochs=[0, 1], training_loss=[4.0, None])
+    assert read_history(network, shard / "a.safetensors") is None  # not where a shard keeps it
     history = read_history(network, path)
     assert history == {"epochs": [0, 1], "training_loss": [4.0, None]}
     found = of_network(Specimen(network, history=history))
     assert "Training" in found.texts["h3"]
-    for broken in (
-        {**record, "format": "else"},
-        {**record, "history": []},
-        {**record, "history": {}},
-        {**record, "history": {"epochs": [ATTACK]}},
-        {**record, "history": {"epochs": [0, 1], "training_loss": [1.0]}},
-        {**record, "history": {"epochs": [0], "training_loss": [ATTACK]}},
-    ):
-        (tmp_path / f"{network.id}.history.json").write_text(json.dumps(broken))
-        with pytest.raises(InputError, match=r"history\.json"):
+    broken: list[dict[str, object]] = [
+        {"epochs": [ATTACK]},
+        {"epochs": [0, 1], "training_loss": [1.0]},
+        {"epochs": [0], "training_loss": [ATTACK]},
+    ]
+    for columns in broken:
+        write(**columns)
+        with pytest.raises(InputError, match="has no readable history"):
             read_history(network, path)
-
-
-def test_an_id_that_climbs_out_reads_nothing_outside(tmp_path: Path) -> None:
-    (tmp_path / "secret.history.json").write_text("{}")
-    network, inner = handmade_clock(7, (1,)), tmp_path / "inner"
-    inner.mkdir()
-    network.id = "../secret"
-    assert read_history(network, inner / "a.safetensors") is None
+    network.id = "another"
+    assert read_history(network, path) is None
 
 
 def test_a_deeper_network_says_where_its_instances_mix() -> None:

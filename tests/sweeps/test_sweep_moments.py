@@ -138,7 +138,7 @@ def test_other_snapshots_on_the_same_directory_are_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("epochs", "message"),
     [
-        ((5, 41), "a snapshot is asked for at epoch 41; the longest run has 40 epochs"),
+        ((5, 41), "a snapshot is asked for at epoch 41; choose epochs from 0 to 40"),
         ((-1,), "a snapshot epoch is -1"),
     ],
 )

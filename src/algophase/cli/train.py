@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,16 +20,16 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import CommandBar, Drawer, echo
+from algophase.cli.output import CommandBar, Drawer, echo, typed
 from algophase.core.errors import InputError
-from algophase.core.interrupts import Stopped
 from algophase.core.wording import floored
 from algophase.pages.table import Table
 
 if TYPE_CHECKING:
-    from algophase.analysis.dynamics import Moment
     from algophase.analysis.result import Analysis
-    from algophase.core.settings import NetworkSettings, RunSettings
+    from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
+    from algophase.networks import Network
+    from algophase.sweeps.given_runs import TrainedOnDisk
 
 EXAMPLE = (
     "algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
@@ -114,11 +115,10 @@ def train(
     Runs that are in DIR are not trained again. After an interruption, the same command continues
     where it stopped.
     """
-    from dataclasses import replace
-
-    from algophase.core.settings import RunSettings, TaskSettings
-    from algophase.storage.trained_runs import CHECKPOINTS, train_into
-    from algophase.training.run.loop import EarlyStop, Watch
+    from algophase.core.settings import TaskSettings
+    from algophase.sweeps.given_runs import read_trained, train_into
+    from algophase.sweeps.work import Options
+    from algophase.training.run.loop import EarlyStop
 
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
@@ -129,49 +129,54 @@ def train(
     task = TaskSettings(
         modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation
     )
-    runs = [
-        RunSettings(
-            task,
-            network,
-            replace(
-                network.published_training(),
-                epochs=epochs,
-                learning_rate=learning_rate,
-                weight_decay=weight_decay,
-            ),
-            seed,
-        )
-        for network in _networks(model, attention_rate, width, layers, heads, activation, hidden)
-        for seed in range(first_seed, first_seed + seeds)
-    ]
-    watch = Watch(
-        history_stride, tuple(snapshot or ()), None if early_stop is None else EarlyStop(early_stop)
+    networks = _networks(model, attention_rate, width, layers, heads, activation, hidden)
+    all_seeds = range(first_seed, first_seed + seeds)
+    recipe = {"epochs": epochs, "learning_rate": learning_rate, "weight_decay": weight_decay}
+    runs = _runs(task, networks, recipe, all_seeds)
+    options = Options(
+        engine=engine,
+        device=device,
+        precision=precision,
+        ensemble_size=ensemble_size,
+        history_stride=history_stride,
+        snapshot_epochs=tuple(snapshot or ()),
+        strict_device=strict_device,
+        early_stop=None if early_stop is None else EarlyStop(early_stop),
+        histories=True,
+        analysis=analysis,
     )
     with CommandBar() as bar:
-        try:
-            train_into(
-                out,
-                runs,
-                engine,
-                device,
-                precision,
-                watch,
-                bar,
-                ensemble_size=ensemble_size,
-                strict_device=strict_device,
+        outcome = train_into(out, runs, options, bar, typed())
+        if outcome.ended != "complete":
+            bar.say(
+                f"interrupted at epoch {outcome.epoch:,}; saved in {out}. The same command goes "
+                "on from there."
             )
-        except Stopped as stop:
-            saved = f"saved in {out / CHECKPOINTS}. The same command goes on from there."
-            bar.say(f"interrupted at epoch {stop.epochs:,}; {saved}")
-            raise typer.Exit(130) from None
-    lost = (
-        _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format))
-        if analysis
-        else _lost(runs, out)
-    )
+            raise typer.Exit(130)
+    trained = read_trained(out, runs)
+    if analysis:
+        problems = _report(trained, options.snapshot_epochs, Drawer(figures, figure_format))
+    else:
+        problems = sum(run.diverged_at is not None for run in trained)
     echo(f"networks and histories are in {out}", err=True)
-    if lost:
+    if problems:
         raise typer.Exit(1)
+
+
+def _runs(
+    task: "TaskSettings",
+    networks: Sequence["NetworkSettings"],
+    recipe: Mapping[str, Any],
+    seeds: Sequence[int],
+) -> list["RunSettings"]:
+    """Every network with every seed. recipe: training settings that differ from the paper's."""
+    from algophase.core.settings import RunSettings
+
+    runs = []
+    for network in networks:
+        training = replace(network.published_training(), **recipe)
+        runs += [RunSettings(task, network, training, seed) for seed in seeds]
+    return runs
 
 
 def _networks(
@@ -219,50 +224,54 @@ def _networks(
     ]
 
 
-def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
-    """How many of the runs diverged."""
-    from algophase.storage.run_files import find_run
-
-    saved_runs = [find_run(run, directory) for run in runs]
-    return sum(saved is not None and saved.diverged_at is not None for saved in saved_runs)
-
-
-def _report(
-    runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: Path, draw: Drawer
-) -> int:
-    """Analyze every network and print the outcome, in full for a few, as a table for many.
-    Returns how many had problems.
+def _report(trained: Sequence["TrainedOnDisk"], snapshots: Sequence[int], draw: Drawer) -> int:
+    """Print what each network learned, in full for a few, as a table for many. Returns how many had
+    problems.
     """
     from algophase.storage.analyses import Unusable, analyze_sources
-    from algophase.storage.trained_runs import load_run, run_dynamics
+
+    in_full = len(trained) <= FEW or draw.directory is not None
+
+    def load_one(saved: "TrainedOnDisk") -> "Network":
+        network = _load(saved)
+        if not in_full:  # for a table, the numbers of its row will do
+            network.known_analysis = saved.analysis
+        return network
 
     rows: list[tuple[RunSettings, Analysis | None]] = []
     undrawn = 0
     with CommandBar() as bar:
-        for outcome in analyze_sources(runs, lambda run: load_run(run, directory), progress=bar):
-            run = outcome.source
-            try:
-                if isinstance(outcome, Unusable):
-                    raise outcome.problem
-                moments = run_dynamics(run, directory, snapshots)
-            except InputError as error:  # the others are still analyzed
-                bar.complain(error)
-                rows.append((run, None))
+        for outcome in analyze_sources(trained, load_one, progress=bar):
+            saved = outcome.source
+            if isinstance(outcome, Unusable):
+                bar.complain(outcome.problem)
+                rows.append((saved.run, None))
                 continue
-            rows.append((run, outcome.analysis))
-            if len(runs) <= FEW:
-                lines = [_title(run, directory), "", str(outcome.analysis), *_along(moments), ""]
-                echo("\n".join(lines))
+            rows.append((saved.run, outcome.analysis))
+            if len(trained) <= FEW:
+                along = _along(saved, snapshots)
+                echo("\n".join([_title(saved), "", str(outcome.analysis), *along, ""]))
             try:
                 draw(outcome.network, outcome.analysis)
             except InputError as error:
                 bar.complain(error)
                 undrawn += 1
-    if len(runs) > FEW:
+    if len(trained) > FEW:
         echo("\n".join(_table(rows)))
     verdicts = Counter(NOTHING if analysis is None else analysis.label for _, analysis in rows)
     echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
     return verdicts[NOTHING] + undrawn
+
+
+def _load(saved: "TrainedOnDisk") -> "Network":
+    from algophase.storage import load
+
+    run = f"run {saved.run.run_id} (seed {saved.run.seed})"
+    if saved.diverged_at is not None:
+        raise InputError(f"{run} diverged at epoch {saved.diverged_at}: not analyzed")
+    if saved.file is None:
+        raise InputError(f"the network of {run} is missing: `algophase retrain` brings it back")
+    return load(saved.file)
 
 
 def _kind(run: "RunSettings") -> str:
@@ -277,16 +286,11 @@ def _kind(run: "RunSettings") -> str:
     )
 
 
-def _title(run: "RunSettings", directory: Path) -> str:
-    from algophase.storage.run_files import find_run
-
-    saved = find_run(run, directory)
-    epochs = run.training.epochs if saved is None else saved.epochs
+def _title(saved: "TrainedOnDisk") -> str:
+    run = saved.run
     what = "attention rate" if run.network.kind == "transformer" else "model"
-    return (
-        f"{what} {_kind(run)}, width {run.network.to_dict()['width']}, seed {run.seed}, "
-        f"after {epochs:,} epochs"
-    )
+    width = run.network.to_dict()["width"]
+    return f"{what} {_kind(run)}, width {width}, seed {run.seed}, after {saved.epochs:,} epochs"
 
 
 def _numbers(analysis: "Analysis") -> list[str]:
@@ -305,8 +309,12 @@ def _numbers(analysis: "Analysis") -> list[str]:
 NUMBERS = ["accuracy", "symmetricity", "irrelevance", "circularity", "verdict"]
 
 
-def _along(moments: list["Moment"]) -> list[str]:
-    rows = [[f"{moment.epoch:,}", *_numbers(moment.analysis)] for moment in moments]
+def _along(saved: "TrainedOnDisk", snapshots: Sequence[int]) -> list[str]:
+    """A table of the run's snapshots."""
+    rows = []
+    for epoch, analysis in saved.along().items():
+        if epoch in snapshots:
+            rows.append([f"{epoch:,}", *_numbers(analysis)])
     if not rows:
         return []
     table = _verdict_table(["epoch", *NUMBERS], rows)

@@ -43,7 +43,7 @@ class Progress:
         seconds_left: for all of it; NaN before the speed is known.
         done, total: counts: networks of an analysis, steps of chains, runs of a sweep.
         new, counts: of a sweep: runs finished by this call, and all finished runs by outcome.
-        doing: of a sweep: what it works on now.
+        doing: what is worked on now.
         networks, epoch, epochs: of an ensemble in training. Small ensembles train side by side on a
             GPU, and each of them is reported.
         ensemble, ensembles: its number, and how many there are.

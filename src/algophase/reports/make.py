@@ -29,6 +29,7 @@ from algophase.storage.analyses import (
     network_files,
 )
 from algophase.storage.files import shipped
+from algophase.storage.identity import holds_given_runs
 from algophase.storage.sweep_directory import SNAPSHOT
 
 log = logging.getLogger(__name__)
@@ -109,7 +110,8 @@ def report(
     paths = list(paths)
     networks = [item for item in paths if isinstance(item, Network)]
     on_disk = distinct(shipped(item) for item in paths if not isinstance(item, Network))
-    tables = [path for path in on_disk if is_sweep(path)]
+    # What `train` made is shown network by network
+    tables = [path for path in on_disk if is_sweep(path) and not holds_given_runs(path)]
     for path in tables:
         try:
             sweeps.append(read_sweep(path))

@@ -53,10 +53,11 @@ from algophase.reports.phase_diagrams import standing_panel
 from algophase.runs.pictures import rate_by_metric
 from algophase.runs.runs import Runs
 from algophase.runs.standing import MetricStanding, foreign_settings, settings_of, standings
-from algophase.storage.files import clean_id, read_json
-from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
+from algophase.storage.runs_table import RUNS_FILE, read_shard
+from algophase.storage.sweep_directory import NETWORKS
 from algophase.training.run.trained import CURVES
 
+HISTORY = "history."  # before the names of a row's training curves
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as "
     "sure of its answer at every distance a\u00a0−\u00a0b.",
@@ -151,27 +152,25 @@ def instance_table(analysis: Analysis) -> list[list[str]]:
 
 
 def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
-    """The training curves in ID.history.json beside a network's file, or None where there is
-    none.
+    """The training curves in the row of a network that `train` kept, or None where there is none.
+    path: its file, in the folder `networks` of its shard.
     """
-    file = path.parent / f"{clean_id(network.id)}.history.json"
-    if not file.is_file():
-        file = path.parent / f"{clean_id(path.stem)}.history.json"
-    if not file.is_file():
+    file = path.parent.parent / RUNS_FILE
+    if path.parent.name != NETWORKS or not file.is_file():
         return None
-    data = read_json(file, "the history")
-    if data.get("format") != HISTORY_FORMAT:
-        raise InputError(
-            f"{file}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}"
-        )
-    curves = data.get("history")
-    unreadable = f"{file} is not a readable history"
-    if not isinstance(curves, dict):
-        raise InputError(f"{unreadable}: it has no curves")
-    epochs = curves.get("epochs", [])
+    columns = [f"{HISTORY}{name}" for name in ("epochs", *CURVES)]
+    table = read_shard(file, ["run_id", *columns])
+    if f"{HISTORY}epochs" not in table.column_names:
+        return None
+    rows = [row for row in table.to_pylist() if row.get("run_id") == network.id]
+    if not rows:
+        return None
+    curves = {name.removeprefix(HISTORY): values for name, values in rows[0].items()}
+    epochs = curves["epochs"]
+    unreadable = f"{file} has no readable history"
     if not _numbers(epochs) or not epochs:
         raise InputError(f"{unreadable}: it has no epochs")
-    kept = {name: curves[name] for name in CURVES if name in curves}
+    kept = {name: curves[name] for name in CURVES if curves.get(name) is not None}
     for name, values in kept.items():
         if not _numbers(values, or_none=True) or len(values) != len(epochs):
             raise InputError(f"{unreadable}: {name} is not one number per epoch")

@@ -30,6 +30,7 @@ from algophase.core.settings import (
 from algophase.record.columns import flat_columns
 from algophase.record.layout import to_record
 from algophase.storage.runs_table import Row
+from algophase.training.run.loop import EarlyStop
 from algophase.training.run.trained import CURVES, History, TrainedRun
 
 WEIGHTS = "weights_digest"  # names the network's weights to the bit
@@ -77,6 +78,16 @@ def make_row(
     if analysis is None:
         return {**row, "verdict": None, "paper_label": None}
     return {**row, **analysis_columns(analysis, hidden)}
+
+
+def history_columns(history: History, early_stop: EarlyStop | None) -> dict[str, Any]:
+    """What `train` keeps of a run beside its row: the whole history, and the rule that may have
+    stopped it.
+    """
+    record: dict[str, Any] = {"history": history.to_dict()}
+    if early_stop is not None:
+        record["early_stop"] = to_record(early_stop)
+    return flat_columns(record)
 
 
 def _curves_at(history: History, point: int) -> dict[str, float]:

@@ -31,8 +31,7 @@ class DirectoryCheckpoints:
 
     every_seconds: how often a running ensemble is saved; an ensemble of 512 networks of width 128
         is about 1.5 GB.
-    check: called before anything is written; it raises where writing would be wrong. to_the_end:
-        see `Checkpointer`.
+    check: called before anything is written; it raises where writing would be wrong.
     """
 
     def __init__(
@@ -40,15 +39,10 @@ class DirectoryCheckpoints:
         directory: str | Path,
         every_seconds: float = 300.0,
         check: Callable[[], None] = lambda: None,
-        *,
-        to_the_end: bool = False,
     ) -> None:
-        self.directory, self.every_seconds, self.check, self.to_the_end = (
-            Path(directory),
-            every_seconds,
-            check,
-            to_the_end,
-        )
+        self.directory = Path(directory)
+        self.every_seconds = every_seconds
+        self.check = check
         self._found: dict[tuple[RunSettings, ...], Path] = {}
 
     def path(self, runs: Sequence[RunSettings]) -> Path:

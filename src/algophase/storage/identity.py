@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 DESCRIPTION = "sweep.json"
+GIVEN_RUNS = "train"  # the name of the space of a directory that `train` made
 IDENTITY = "sweep"  # among what a shard says about itself
 MOMENTS = "moments"  # below a sweep's directory: a name for its runs along training
 
@@ -63,6 +64,12 @@ def described(path: Path) -> dict[str, Any] | None:
     return (
         data if isinstance(data.get("space"), dict) and isinstance(data.get("seed"), int) else None
     )
+
+
+def holds_given_runs(path: Path) -> bool:
+    """Whether a directory was made by `train`, not by a sweep of a space."""
+    description = described(path)
+    return description is not None and description["space"].get("name") == GIVEN_RUNS
 
 
 def constants(description: Mapping[str, Any]) -> dict[str, Any]:

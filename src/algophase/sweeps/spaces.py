@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from algophase.core.errors import InputError
 from algophase.core.seeding import generator
@@ -58,6 +58,8 @@ class Space:
         True
     """
 
+    # Whether all runs of a table are looked at after the same epochs
+    fixed_snapshots: ClassVar[bool] = True
     name: str
     settings: Mapping[str, Distribution]
     kind: str = TransformerSettings.kind
@@ -85,6 +87,10 @@ class Space:
     def cells(self) -> int:
         """Number of cells: the product of the sizes of all grids."""
         return math.prod(len(grid.values) for grid in self.grids.values())
+
+    def places(self, runs: int) -> Sequence[int]:
+        """The indices of its first runs."""
+        return range(runs)
 
     def run(self, index: int, seed: int = 0) -> RunSettings:
         """The i-th run. Each setting is drawn from its own random stream.

@@ -34,7 +34,7 @@ from algophase.sweeps.work import Finished, Options, finish
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
-from algophase.training.run.train import announce
+from algophase.training.run.train import announce, check_snapshots
 from algophase.training.run.turns import together
 
 log = logging.getLogger(__name__)
@@ -89,21 +89,15 @@ class Request:
             raise InputError(f"seed is {self.seed!r}; it must be an integer of at least 0")
 
     @property
-    def indices(self) -> range:
+    def indices(self) -> Sequence[int]:
         """Places in the space of the runs that are asked for."""
         number, count = self.part
-        return range(number - 1, self.runs, count)
+        return self.space.places(self.runs)[number - 1 :: count]
 
     def members(self) -> dict[int, RunSettings]:
         """All runs that are asked for, by their places in the space."""
         runs = {index: self.space.run(index, self.seed) for index in self.indices}
-        snapshots = self.options.snapshot_epochs
-        longest = max(run.training.epochs for run in runs.values())
-        if snapshots and snapshots[-1] > longest:
-            raise InputError(
-                f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has "
-                f"{longest} epochs"
-            )
+        check_snapshots(list(runs.values()), self.options.snapshot_epochs)
         return runs
 
 
@@ -115,6 +109,7 @@ class Outcome:
         that were asked for.
     without_weights: runs whose networks were to be kept and were not, when they were made earlier.
     unfair: why the runs of the table are no fair sample of their space; "" if they are one.
+    epoch: how far the ensemble in training was, where it ended early.
     """
 
     ended: str
@@ -127,6 +122,7 @@ class Outcome:
     seconds: float
     without_weights: int = 0
     unfair: str = ""
+    epoch: int = 0
 
 
 @dataclass
@@ -250,9 +246,8 @@ def begin(
     """The outcomes of the runs that are done, and a call for the others. The directory must
     be held.
     """
-    directory.describe(
-        request.space.to_dict(), request.seed, request.options.snapshot_epochs, make()
-    )
+    snapshots = request.options.snapshot_epochs if request.space.fixed_snapshots else ()
+    directory.describe(request.space.to_dict(), request.seed, snapshots, make())
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -319,15 +314,17 @@ def sweep_here(
         call.show()
         check_planned(waiting)
         call.started = time.monotonic()
+        epoch = 0
         try:
             ended = _work_off(call, waiting, deadline)
         except Stopped as stop:
             ended = stop.reason
+            epoch = stop.epochs
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "complete":
             directory.complete()
-    return call.outcome(ended, time.monotonic() - start)
+    return replace(call.outcome(ended, time.monotonic() - start), epoch=epoch)
 
 
 def _work_off(call: SweepCall, waiting: Sequence[PlannedEnsemble], deadline: float | None) -> str:
@@ -403,11 +400,7 @@ def _finish(
         nonlocal doing
         recorded_since = call.work - work_at_start
         call.under_way = max(0.0, work * progress.share - recorded_since)
-        doing = (
-            f"training {progress.networks} networks, epoch {progress.epoch:,} of "
-            f"{progress.epochs:,}, "
-            f"validation accuracy {progress.validation_accuracy:.1%}"
-        )
+        doing = progress.doing
         call.show(doing, progress)
         if time_is_up(progress, deadline):
             raise Stopped("out of time")  # the loop then saves the ensemble and stops

@@ -17,10 +17,10 @@ from algophase.core.interrupts import Stopped, held_interrupts
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
-from algophase.runs.rows import make_moment, make_row
+from algophase.runs.rows import history_columns, make_moment, make_row
 from algophase.storage.runs_table import Row
 from algophase.training.run.checkpoint import Checkpointer
-from algophase.training.run.loop import Watch
+from algophase.training.run.loop import EarlyStop, Watch
 from algophase.training.run.plan import PlannedEnsemble, plan
 from algophase.training.run.train import continued, train_groups
 from algophase.training.run.trained import TrainedRun
@@ -40,6 +40,10 @@ class Options:
         from its space.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
         is logged.
+    early_stop: when an ensemble ends before its last epoch; a sweep has no such rule.
+    histories: whether rows have the whole histories, in columns `history.*`, and the rule for an
+        early stop.
+    analysis: whether the networks are analyzed.
     """
 
     engine: str = "auto"
@@ -51,6 +55,9 @@ class Options:
     snapshot_epochs: tuple[int, ...] = ()
     hidden: bool = False
     strict_device: bool = False
+    early_stop: EarlyStop | None = None
+    histories: bool = False
+    analysis: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -105,7 +112,7 @@ def finish(
     """
     longest = max((run.training.epochs for run in indices), default=0)
     snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch <= longest)
-    watch = Watch(options.history_stride, snapshots)
+    watch = Watch(options.history_stride, snapshots, options.early_stop)
     if checkpoint is not None:
         groups = continued(groups, checkpoint, watch)
     with closing(
@@ -155,30 +162,30 @@ def _analyzed(
         if trained.network is not None and trained.diverged_at is None
     ]
     earlier = [network for networks in along.values() for network in networks.values()]
-    analyses = _analyses(group, [*ends, *earlier], analyzing)
-    details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
+    everything = [*ends, *earlier] if options.analysis else []
+    analyses = _analyses(group, everything, analyzing)
+    details = _details(group, everything, analyses) if options.snapshot_epochs else {}
     hidden_layers = _inside(group, ends, analyses) if options.hidden else {}
-    moments = []
+    rows: list[Row] = []
+    moments: list[Row] = []
     for trained in outcomes:
+        index = indices[trained.run]
+        analysis = analyses.get(trained.id)
+        row = make_row(space, index, trained, analysis, hidden=hidden_layers.get(trained.id))
+        if options.histories:
+            row = {**row, **history_columns(trained.history, options.early_stop)}
+        rows.append(row)
         networks = dict(along[trained.id])
-        if options.snapshot_epochs and trained.network is not None and trained.diverged_at is None:
+        if trained.network is not None and trained.diverged_at is None:
             networks[trained.epochs] = trained.network
+        if not options.snapshot_epochs or not options.analysis:
+            continue
         for epoch, network in networks.items():
-            analysis = analyses.get(network.id)
+            then = analyses.get(network.id)
             detail = details.get(network.id)
-            index = indices[trained.run]
-            moments.append(make_moment(space, index, trained, epoch, analysis, detail))
+            moments.append(make_moment(space, index, trained, epoch, then, detail))
     return Finished(
-        rows=[
-            make_row(
-                space,
-                indices[trained.run],
-                trained,
-                analyses.get(trained.id),
-                hidden=hidden_layers.get(trained.id),
-            )
-            for trained in outcomes
-        ],
+        rows=rows,
         networks={
             trained.id: trained.network for trained in outcomes if trained.network is not None
         },

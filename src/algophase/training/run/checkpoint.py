@@ -119,13 +119,10 @@ class Checkpoint:
 class Checkpointer(Protocol):
     """Keeps the checkpoints of interrupted ensembles.
 
-    every_seconds: how often a running ensemble is saved. to_the_end: whether it is saved once more
-        when it is trained, until
-    its outcome is.
+    every_seconds: how often a running ensemble is saved.
     """
 
     every_seconds: float
-    to_the_end: bool
 
     def pending(self) -> Sequence[Description]:
         """Every ensemble that waits to be continued."""

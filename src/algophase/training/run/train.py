@@ -104,10 +104,10 @@ def train(
     return [trained_runs[index] for index in range(len(runs))]
 
 
-def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
+def check_snapshots(runs: Sequence[RunSettings], snapshot_epochs: Sequence[int]) -> None:
     """Raises `InputError` for a snapshot after the last epoch of every run."""
     longest = max((run.training.epochs for run in runs), default=0)
-    for epoch in watch.snapshot_epochs:
+    for epoch in snapshot_epochs:
         if runs and epoch > longest:
             raise InputError(
                 f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, "
@@ -132,7 +132,7 @@ def train_by_ensemble(
     when it is asked for.
     """
     groups = plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
-    check_snapshots(runs, watch)
+    check_snapshots(runs, watch.snapshot_epochs)
     if checkpoint is not None:
         groups = continued(groups, checkpoint, watch)
     announce(groups)
@@ -189,12 +189,6 @@ def train_groups(
         report.about(flight, len(waiting))
         with threads_for(flight[0].group):
             in_turns(flight, checkpoint, report)
-            if checkpoint is not None and checkpoint.to_the_end:
-                _save_or_warn(
-                    flight[:1],
-                    checkpoint,
-                    "if saving the networks fails as well, they are trained again",
-                )
             outcomes = flight[0].results()
         group = flight.pop(0).group  # its memory is the next one's
         crowded = crowded and bool(flight)
@@ -215,7 +209,10 @@ def _kept(flight: Sequence[Ensemble], checkpoint: Checkpointer | None) -> Iterat
         yield
     except (KeyboardInterrupt, GeneratorExit):
         if checkpoint is not None:
-            _save_or_warn(flight, checkpoint, "what trained side by side is trained again")
+            try:
+                save(flight, checkpoint)
+            except InputError as error:
+                log.warning("%s: what trained side by side is trained again", error)
         raise
 
 
@@ -234,14 +231,6 @@ def _build(group: PlannedEnsemble, watch: Watch, checkpoint: Checkpointer | None
                 log.info("continuing %s at epoch %d of %d", count, pending.epoch, group.epochs)
                 break
     return ensemble
-
-
-def _save_or_warn(ensembles: Sequence[Ensemble], checkpoint: Checkpointer, otherwise: str) -> None:
-    """Until their outcome is saved, run by run, nothing else holds what was trained."""
-    try:
-        save(ensembles, checkpoint)
-    except InputError as error:
-        log.warning("%s: %s", error, otherwise)
 
 
 def _halved(group: PlannedEnsemble) -> tuple[PlannedEnsemble, PlannedEnsemble]:
@@ -322,15 +311,15 @@ def in_words(progress: Progress) -> Progress:
     title = f"training {counted(progress.networks, 'network')}"
     if progress.ensembles > 1:
         title += f", ensemble {progress.ensemble} of {progress.ensembles}"
-    parts = [
-        f"epoch {progress.epoch:,} of {progress.epochs:,}",
-        f"{progress.rate:,.0f} networks x epochs/s",
-        progress.time_left,
-        f"loss {progress.training_loss:.1e}",
-        f"validation accuracy {floored(progress.validation_accuracy, 1)}",
-    ]
-    state = ", ".join(part for part in parts if part)
-    return replace(progress, title=title, state=state)
+    state = (
+        f"epoch {progress.epoch:,} of {progress.epochs:,}, "
+        f"{progress.rate:,.0f} networks x epochs/s, loss {progress.training_loss:.1e}, "
+        f"validation accuracy {floored(progress.validation_accuracy, 1)}"
+    )
+    doing = f"{title}, {state}"
+    if progress.time_left:
+        state += f"; {progress.time_left}"
+    return replace(progress, title=title, state=state, doing=doing)
 
 
 def _work(group: PlannedEnsemble) -> float:
