@@ -58,7 +58,7 @@ def test_memorized_pairs_are_not_learned() -> None:
     answer = answer_of(lookup(embedding("gaussian", p), targets))
     assert answer.label == "not learned"
     assert "are wrong" in answer.reasons[0]
-    assert "alone is right on 100.00%; memorized pairs can cause that" in answer.reasons[1]
+    assert "answers 100.00% of the pairs right; memorized pairs can cause this" in answer.reasons[1]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_json_lines_are_one_object_each(networks: Path) -> None:
     assert records == json.loads(run("analyze", networks, "--json").stdout)
     both = call("analyze", networks, "--json", "--json-lines")
     assert both.returncode == 1
-    assert "--json and --json-lines are two forms of the same" in both.stderr
+    assert "choose one of --json and --json-lines" in both.stderr
 
 
 def test_several_networks_end_with_a_table(networks: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_program_that_is_not_the_network_says_so(tmp_path: Path) -> None:
     untrained, out = save(network, tmp_path / "untrained"), tmp_path / "program.py"
     result = invoke("distill", untrained, "-o", out)
     assert result.exit_code == 0
-    assert "algophase: warning: this program is not the network: it answers " in result.stderr
+    assert "algophase: warning: the program differs from the network on " in result.stderr
     out.unlink()
     result = invoke("distill", untrained, "--smallest", "-o", out)
     assert result.exit_code == 1
@@ -79,6 +79,6 @@ def test_no_network_is_overwritten(pizza: Path, tmp_path: Path) -> None:
 
 
 def test_an_option_of_the_smallest_program_needs_it(pizza: Path) -> None:
-    assert "--least-share goes with --smallest" in str(
+    assert "--least-share needs --smallest" in str(
         invoke("distill", pizza, "--least-share", 0.9).exception
     )

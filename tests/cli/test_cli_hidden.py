@@ -36,7 +36,7 @@ def test_text(networks: Path) -> None:
     done = CliRunner().invoke(app, ["analyze", "--hidden", str(networks)])
     assert done.exit_code == 0, done.output
     assert done.stdout.count("inside the first hidden layer:") == 5
-    assert done.stdout.count("no hidden units to look at") == 1  # the Clock made by hand
+    assert done.stdout.count("no hidden units: only") == 1  # the Clock made by hand
     assert done.stdout.count("without interactions: accuracy") == 1  # the one-layer transformer
     assert (
         "disc 1.0000, torus 0.7071, products 0.00% of the variance; R² 1.0000, phase resultant "
@@ -114,7 +114,7 @@ def test_betti_numbers_that_cannot_be_had(networks: Path, monkeypatch: pytest.Mo
     pizza = str(networks / "pizza.safetensors")
     done = CliRunner().invoke(app, ["analyze", "--betti", pizza])
     assert isinstance(done.exception, InputError)
-    assert "--betti goes with --hidden" in str(done.exception)
+    assert "--betti needs --hidden" in str(done.exception)
     monkeypatch.setitem(sys.modules, "ripser", None)
     done = CliRunner().invoke(app, ["analyze", "--hidden", "--betti", pizza])
     assert isinstance(done.exception, InputError)

@@ -183,12 +183,12 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
         (("--columns", "index,color"), "there is no column 'color'"),
         (
             ("--columns", "", "--csv", "-"),
-            "columns is '', which names none; name some, or leave the option out",
+            "columns is ''; name at least one column, or omit the option",
         ),
-        (("--columns", " ,"), "columns is ' ,', which names none"),
+        (("--columns", " ,"), "columns is ' ,'; name at least one column"),
         (("--sort", "-color"), "there is no column 'color'"),
         (("--sort", "frequencies"), "column frequencies holds list"),
-        (("--csv", "-", "--json"), "--csv and --json are two forms of the same; choose one"),
+        (("--csv", "-", "--json"), "choose one of --csv and --json"),
     ],
     ids=str,
 )
@@ -252,10 +252,10 @@ def test_other_numbers_of_a_merge_are_explained(sweep: Path, tmp_path: Path) -> 
         other.describe(SweepDirectory(sweep).description()["space"], 0)
         other.add(rows, {})
     text = " ".join(done("merge", sweep, other.path, "--out", tmp_path / "out").split())
-    assert "2 were there more than once, 2 of them with other numbers" in text
+    assert "2 repeated copies were dropped, 2 of them with different numbers" in text
     assert (
-        "come from another machine, or an ensemble of other networks: rounding differs, and "
-        "training amplifies it" in text
+        "different numbers come from another machine or ensemble: rounding differs, and training "
+        "amplifies it" in text
     )
 
 
@@ -267,7 +267,7 @@ def test_merge_says_what_it_did(parts: list[Path], tmp_path: Path) -> None:
     ]
     assert done("merge", *parts, "--out", out).splitlines() == [
         f"6 runs in {out}, 0 of them new",
-        "6 were there more than once, 0 of them with other numbers",
+        "6 repeated copies were dropped, 0 of them with different numbers",
     ]
 
 
@@ -301,7 +301,7 @@ def test_retraining_gives_the_same_network(sweep: Path) -> None:
     before = file.read_bytes()
     again = done("retrain", sweep, row["run_id"][:7])
     assert again == (
-        f"run {row['index']}, {row['run_id']}: its network is there already, {file} (--force "
+        f"run {row['index']}, {row['run_id']}: its network already exists, {file} (--force "
         "trains it again)\n"
     )
     file.write_bytes(b"")
@@ -311,9 +311,7 @@ def test_retraining_gives_the_same_network(sweep: Path) -> None:
 
 def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: Path) -> None:
     (name,) = SweepDirectory(sweep).kept()
-    assert "its network is there already" in done(
-        "retrain", sweep, name, "--out", tmp_path / "copy"
-    )
+    assert "its network already exists" in done("retrain", sweep, name, "--out", tmp_path / "copy")
     assert (tmp_path / "copy" / f"{name}.safetensors").exists()
     with SweepDirectory(sweep).hold("a sweep"):  # writing elsewhere needs no lock
         done("retrain", sweep, name, "--out", tmp_path / "other", "--force")
@@ -340,7 +338,7 @@ def test_a_sample_is_counted(sweep: Path) -> None:
     for arguments, problem in (
         ((), "give either a RUN or --sample N"),
         ((3, "--sample", 2), "give either a RUN or --sample N, not both: RUN is '3'"),
-        (("--sample", 2, "--force"), "--out and --force go with a RUN"),
+        (("--sample", 2, "--force"), "--out and --force need a RUN"),
         (("--sample", 7), "sample is 7; "),
     ):
         assert problem in str(run("retrain", sweep, *arguments).exception)
@@ -369,7 +367,7 @@ def test_a_network_that_is_not_the_tables_is_kept_aside(sweep: Path) -> None:
     assert SweepDirectory(sweep).kept() == before
     (file,) = (sweep / "retrained").glob("*.safetensors")
     assert f"the network is in {file}" in said
-    assert f"its network is there already, {file}" in done("retrain", sweep, 3)
+    assert f"its network already exists, {file}" in done("retrain", sweep, 3)
     assert SweepDirectory(sweep).kept() == before
 
 

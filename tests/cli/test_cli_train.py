@@ -182,7 +182,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
         stopped = run(*options, tmp_path / "stopped")
     assert stopped.exit_code == 130, stopped.output
     assert "interrupted at epoch 7" in stopped.stderr
-    assert "The same command goes on from there." in stopped.stderr.replace("\n", " ")
+    assert "Run the same command to continue." in stopped.stderr.replace("\n", " ")
     assert len(Runs.read(tmp_path / "stopped")) == 2  # the first ensemble is done and saved
     resumed = run(*options, tmp_path / "stopped")
     assert resumed.exit_code == 0, resumed.output
@@ -205,9 +205,9 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
         ),
         (
             ("--model", "beta", "--layers", 2),
-            "--layers goes with --model transformer; model beta has none",
+            "--layers needs --model transformer; model beta has none",
         ),
-        (("--hidden", 9), "hidden is 9, which goes with a linear model; choose --model alpha, "),
+        (("--hidden", 9), "hidden is 9, which needs a linear model; choose --model alpha, "),
         (("--attention-rate", 2), "attention_rate is 2.0; it must be a number in [0, 1]"),
         (("--seeds", 0), "seeds is 0; it must be an integer of at least 1"),
         (("--engine", "warp"), "engine is 'warp'; choose one of auto, plain, stacked, grid, fused"),
@@ -220,7 +220,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
             "a snapshot is asked for at epoch 30000; choose epochs from 0 to 20000",
         ),
         (("--early-stop", 0), "the training loss of an early stop is 0.0"),
-        (("--figures", "f", "--no-analysis"), "leave out --no-analysis"),
+        (("--figures", "f", "--no-analysis"), "omit --no-analysis"),
         (("--model", "alpha", "--equals-sign"), "a linear network reads the tokens a b"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -230,7 +230,7 @@ def test_a_function_gets_what_needs_no_embedding() -> None:
         analysis = analyze(network)
         assert sorted(analysis.program.frequencies) == [2, 3]
         assert analysis.program.explained == pytest.approx(1)
-        assert "no instance can be isolated" in analysis.verdict.sentence
+        assert "instances cannot be isolated" in analysis.verdict.sentence
         assert analysis.accuracy == 1
         assert not analysis.circles
         assert analysis.gradient_symmetricity != analysis.gradient_symmetricity

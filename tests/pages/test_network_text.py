@@ -41,5 +41,5 @@ def test_a_program_is_two_lines_or_none_of_its_frequencies() -> None:
     program = pizza().to_dict()["program"]
     keys, shares = program_lines(program)
     assert keys.startswith("2 key frequencies: ")
-    assert "follow the answer" in shares
+    assert "of the logits' norm" in shares
     assert len(program_lines({**program, "frequencies": []})) == 1

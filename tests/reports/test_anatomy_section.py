@@ -18,7 +18,7 @@ def test_the_inside_of_a_linear_pizza_is_opened() -> None:
     assert "100.0%, 100.0%" in found.texts["td"]  # the readout is cos 2t, on both axes
     # The unembedding has the frequencies of the accompanying circles too, but these are no Pizzas.
     assert any(
-        "Other circles, with another role or not in the unembedding: 2" in line
+        "Circles with another role, or not in the unembedding: 2" in line
         for line in found.texts["p"]
     )
     assert (

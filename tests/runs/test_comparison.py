@@ -139,7 +139,7 @@ def test_a_boundary_that_one_side_lacks_among_the_rates_is_no_agreement() -> Non
     assert row.sides[1] is not None
     assert not row.sides[1].within
     assert row.agree is False
-    assert "boundaries not within the other side's 95% interval" in str(result)
+    assert "boundaries do not agree (each within the other's 95% interval)" in str(result)
 
 
 def test_other_mixes_of_widths_are_noted() -> None:
@@ -205,7 +205,7 @@ def test_what_is_missing_is_said_of_each_group_and_of_runs_that_lack_it() -> Non
         in notes
     )
     assert any(
-        note.startswith("distance irrelevance is known of ")
+        note.startswith("distance irrelevance is known for ")
         and note.endswith("of ours, equals sign no")
         for note in notes
     )

@@ -201,11 +201,11 @@ def test_a_table_is_tested_as_far_as_it_goes() -> None:
     assert [law.name for law in laws.laws] == ["number and modulus", "equal", "doubling"]
     assert [law.runs for law in laws.laws] == [90, 60, 60]
     assert laws.notes == (
-        "30 networks of a modulus that is composite or below 7: which frequencies are keys",
+        "which frequencies are keys, for 30 networks with a modulus that is composite or below 7",
     )
     text = str(laws)
-    assert text.index("stated before looking") < text.index("found, with 95% intervals")
-    assert "no sign of one" in text
+    assert text.index("stated before looking") < text.index("results, with 95% intervals")
+    assert "no evidence" in text
     assert all(law.corrected >= law.p_value for law in laws.laws)
     assert sum(laws.sizes.values()) == laws.runs == 90
     alone = made().assign(**{"program.frequencies": [[1 + place % COUNT] for place in range(60)]})
@@ -249,7 +249,7 @@ def test_the_command_states_tests_and_finds(tmp_path: Path) -> None:
     found = json.loads(invoke("laws", tmp_path / "sweep", "--json").output)
     answers = {law["name"]: law["answer"] for law in found["laws"]}
     assert answers["start of W_E"] == "a law"
-    assert answers["equal"] == "no sign of one"
+    assert answers["equal"] == "no evidence"
     assert not any(
         isinstance(law["power"], float) and math.isnan(law["power"]) for law in found["laws"]
     )

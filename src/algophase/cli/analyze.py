@@ -73,25 +73,25 @@ def analyze(
         bool,
         typer.Option(
             "--hidden",
-            help="Also look inside the first hidden layer: shapes, phases, progress, and the "
-            "network without products.",
+            help="Also analyze the first hidden layer: shapes, phases, progress measures, and the "
+            "network without interactions.",
         ),
     ] = False,
     betti: Annotated[
         bool,
         typer.Option(
             "--betti",
-            help="With --hidden, also Betti numbers of the shapes; some seconds per network. "
+            help="With --hidden: also Betti numbers of the shapes, a few seconds per network. "
             "Needs algophase\\[topology].",
         ),
     ] = False,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
-    Several networks end with a table of all of them. An unusable file prints a one-line error and
-    the other files are still analyzed; the exit code is then 1. So does a network that learned
-    another operation than it is taken for. After Ctrl-C, --json and --table hold what is finished;
-    the exit code is then 130.
+    After several networks, a table lists all of them. An unusable file prints a one-line error and
+    the other files are still analyzed; the exit code is then 1. The same happens if a network
+    learned another operation than expected. After Ctrl-C, --json and --table have what is
+    finished; the exit code is then 130.
     """
     from algophase.analysis.hidden.look_inside import look_inside
     from algophase.analysis.hidden.topology import import_ripser
@@ -102,13 +102,13 @@ def analyze(
     from algophase.storage.formats.contents import Reading
 
     if as_json and json_lines:
-        raise InputError("--json and --json-lines are two forms of the same; choose one")
+        raise InputError("choose one of --json and --json-lines; both print the same records")
     if table is not None and table.suffix not in TABLE_FORMATS:
         raise InputError(
             f"the table is {table}; give a name that ends in {' or '.join(TABLE_FORMATS)}"
         )
     if betti and not hidden:
-        raise InputError("--betti goes with --hidden, whose shapes it counts the holes of")
+        raise InputError("--betti needs --hidden: it counts the holes of the shapes there")
     if betti:
         import_ripser()  # say what is missing before anything is computed
     files, problems = network_files(paths)
@@ -140,7 +140,7 @@ def analyze(
                     hidden_layer = look_inside(looked_at, betti=betti) if hidden else None
                 except Exception as error:
                     bar.complain(
-                        f"{outcome.source}: its hidden layer cannot be shown: {_reason(error)}"
+                        f"{outcome.source}: its hidden layer cannot be analyzed: {_reason(error)}"
                     )
                     failed += 1
                     hidden_layer = None

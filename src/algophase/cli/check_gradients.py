@@ -34,9 +34,9 @@ def check_gradients(
     """Compare every engine's loss and gradients with the plain engine in float64, parameter by
     parameter.
 
-    Every network is checked at its start, half trained, at a loss of 1e-7, with attention that died
-    and near divergence. Covers awkward shapes, every architecture and every precision. The exit
-    code is 1 if a comparison fails, or if --device is missing on this machine.
+    Every network is checked at its start, half trained, at a loss of 1e-7, with dead attention and
+    near divergence. The cases cover awkward shapes, every architecture and every precision. The
+    exit code is 1 if a comparison fails, or if --device is missing on this machine.
     """
     import torch
 
@@ -49,12 +49,10 @@ def check_gradients(
         f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of "
         "any parameter"
     )
+    echo("In trained states |g_plain| is taken as at least 0.001 of the whole gradient's norm.")
     echo(
-        "In trained states |g_plain| counts as at least a thousandth of the whole gradient's norm."
-    )
-    echo(
-        "*: more than the stated tolerance; twice what one rounding of the parameters does to "
-        "the exact gradient is allowed.\n"
+        "*: the tolerance is raised to twice the change of the exact gradient when the parameters "
+        "are rounded once.\n"
     )
     echo(_line(list(COLUMNS)))
     failed = count = 0

@@ -50,7 +50,7 @@ def compare(
 ) -> None:
     """Test whether two sets of training runs are the same population.
 
-    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of
+    It tests the shares of runs at full accuracy and with circles, the metrics in each tenth of
     the attention rate, by depth and width, and the phase boundaries.
 
     The exit code is 0 if they are indistinguishable, 3 if they differ, 1 after an error, 2 after a

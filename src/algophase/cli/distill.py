@@ -65,7 +65,7 @@ def distill(
 
     if least_share and not smallest:
         raise InputError(
-            "--least-share goes with --smallest; the whole program has every key frequency"
+            "--least-share needs --smallest; the whole program has every key frequency"
         )
     if out is not None:
         _check_output(out, path)
@@ -82,7 +82,7 @@ def distill(
     if proof.disagreeing:
         pairs = f"{proof.disagreeing:,} of {proof.pairs:,} pairs"
         echo(
-            f"algophase: warning: this program is not the network: it answers {pairs} differently",
+            f"algophase: warning: the program differs from the network on {pairs}",
             err=True,
         )
     if out is None:
@@ -93,9 +93,7 @@ def distill(
 
 
 def _check_output(out: Path, network: Path) -> None:
-    """That the program does not take the place of a network, of what describes it, or of
-    anything but a program.
-    """
+    """Refuse to overwrite a network, its description, or anything that is not a Python file."""
     from algophase.core.errors import InputError
 
     if out.is_dir():
@@ -107,7 +105,7 @@ def _check_output(out: Path, network: Path) -> None:
     for file in [network, *inputs]:
         if file.is_file() and out.samefile(file):
             raise InputError(
-                f"{out} is the file {file}, which belongs to the network or lies beside it; "
+                f"{out} is the file {file}, which belongs to the network or is next to it; "
                 "choose another name"
             )
     if out.suffix != ".py":

@@ -55,17 +55,17 @@ def explore(
     modulus: FileModulus = None,
     state: State = None,
 ) -> None:
-    """Explore sweeps in a browser: choose a population on a map of all, then a run in its phase
+    """Explore sweeps in a browser: choose a population on the map, then a run in its phase
     diagram, and see its network.
 
-    The page works without a network connection and sends nothing anywhere. Ctrl-C ends it.
+    The page works without a network connection and sends no data. Ctrl-C stops it.
     """
     from algophase.explore.server import serve
 
     def started(address: str) -> None:
         echo(
             f"exploring {'all populations' if sweep is None else sweep} at {address} (Ctrl-C "
-            "ends it)"
+            "stops it)"
         )
         if not no_browser:
             import webbrowser

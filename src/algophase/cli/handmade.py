@@ -32,7 +32,7 @@ def handmade(
             "--frequency",
             "-k",
             help="A circle of this frequency; repeat for several.",
-            show_default="1 5 17, as far as they fit",
+            show_default="those of 1, 5 and 17 that fit",
         ),
     ] = None,
     accompanied: Annotated[
@@ -46,16 +46,14 @@ def handmade(
         Path, typer.Option(metavar="DIR", help="Directory to write the network to.")
     ] = Path("networks"),
 ) -> None:
-    """Write a Clock or a Pizza whose weights are set by hand: every metric of such a network is
-    known.
-    """
+    """Write a Clock or a Pizza with weights set by hand: the value of every metric is known."""
     from algophase.networks.handmade import handmade_clock, handmade_pizza
     from algophase.storage import save
 
     if algorithm is Algorithm.pizza:
         network: Network = handmade_pizza(modulus, frequency or None, accompanied=accompanied)
     elif accompanied:
-        raise InputError("--accompanied goes with a pizza; a clock has no blind spot to cover")
+        raise InputError("--accompanied needs a pizza; a clock answers every pair without it")
     else:
         network = handmade_clock(modulus, frequency or None)
     path = save(network, out / network.id, overwrite=True)

@@ -26,7 +26,7 @@ def laws(
     starts: Annotated[
         bool,
         typer.Option(
-            help="Draw every network's start again from its seed: does it predict the keys?"
+            help="Draw the initial weights again from the seeds, to test if they predict the keys."
         ),
     ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
@@ -35,7 +35,7 @@ def laws(
     """Test which laws the choice of key frequencies follows, in the accurate networks of a sweep.
 
     Does their number depend on a setting? Is every frequency equally likely? Are k and 2k chosen
-    together? Does the start predict the choice? Each test first states its power.
+    together? Do the initial weights predict the choice? Each test states its power first.
     """
     from algophase.runs.laws import selection_laws
     from algophase.runs.runs import Runs

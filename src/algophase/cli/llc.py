@@ -35,7 +35,7 @@ def llc(
         float | None,
         typer.Option(
             metavar="BETA",
-            help="Inverse temperature; n pairs count as n BETA.",
+            help="Inverse temperature: the loss over n pairs has weight n BETA.",
             show_default="1 / log n",
         ),
     ] = None,

@@ -33,19 +33,18 @@ def merge(
     echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
     if merged.repeated:
         echo(
-            f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with "
-            "other numbers"
+            f"{merged.repeated:,} repeated copies were dropped, {merged.differing:,} of them with "
+            "different numbers"
         )
     if merged.differing:
         echo(
-            "other numbers come from another machine, or an ensemble of other networks: "
-            "rounding differs, and training"
+            "different numbers come from another machine or ensemble: rounding differs, and "
+            "training amplifies it"
         )
-        echo("amplifies it; the first ones were kept")
     if merged.networks:
         echo(f"kept networks copied: {merged.networks:,}")
     if merged.unmatched:
         echo(
-            f"kept networks left out: {merged.unmatched:,}; the table has other numbers for "
+            f"kept networks left out: {merged.unmatched:,}; the table has different numbers for "
             "their runs, or none"
         )

@@ -12,8 +12,7 @@ DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
 NETWORKS = (
     "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and "
-    ".safetensors, "
-    "or clock or pizza, two shipped ones"
+    ".safetensors, or a shipped one: clock or pizza"
 )
 PRECISIONS = "float32, float64; on a GPU also tf32 and half."
 
@@ -50,7 +49,7 @@ State = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Which state to read from a file that holds several, by its name in the file.",
+        help="Which state to read from a file with several, by its name in the file.",
     ),
 ]
 Format = Annotated[
@@ -59,7 +58,7 @@ Format = Annotated[
         "--format",
         metavar="NAME",
         help="Format of the files (docs/elsewhere.md).",
-        show_default="found in each",
+        show_default="detected per file",
     ),
 ]
 Device = Annotated[

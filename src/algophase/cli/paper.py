@@ -48,7 +48,7 @@ def paper(
         Path | None, typer.Option(metavar="FILE", help="Also write the results page (Markdown).")
     ] = None,
 ) -> None:
-    """Make the paper's tables and figures and print its numbers beside ours.
+    """Make the paper's tables and figures, and print its numbers next to ours.
 
     An item without its data prints a one-line error and the others are still made; the exit code is
     then 1.
@@ -78,7 +78,7 @@ def paper(
     listed = (
         f"{', '.join(written[:-1])} and {written[-1]} are"
         if len(written) > 1
-        else "no picture and no table was made; claims.csv is"
+        else "no picture or table was made; claims.csv is"
     )
     echo(f"{listed} in {out}")
     if any(item.problem for item in results):

@@ -1,5 +1,5 @@
-"""`algophase retrain`: any run of a sweep brought back from its settings, or a sample of them
-checked against the table.
+"""`algophase retrain`: train any run of a sweep again from its settings, or compare a sample of
+runs with the table.
 """
 
 from pathlib import Path
@@ -58,7 +58,7 @@ def retrain(
         str | None, typer.Option(help=PRECISIONS, show_default="the table's")
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Exit with 1 unless every number is equal to the bit.")
+        bool, typer.Option("--exact", help="Exit with 1 unless every number is bit-identical.")
     ] = False,
 ) -> None:
     """Train one run of a sweep again, save its network, and compare it with the one in the table.
@@ -82,7 +82,7 @@ def retrain(
         )
     if sample is not None and (out is not None or force):
         raise InputError(
-            "--out and --force go with a RUN; a sample is compared with its rows, and not saved"
+            "--out and --force need a RUN; a sample is compared with its rows, not saved"
         )
     how: dict[str, Any] = {
         "engine": engine,
@@ -135,7 +135,7 @@ def _conclude(restored: "Restored") -> None:
     run = f"run {restored.index}, {restored.run_id}"
     retrained = restored.made
     if retrained is None:
-        echo(f"{run}: its network is there already, {restored.path} (--force trains it again)")
+        echo(f"{run}: its network already exists, {restored.path} (--force trains it again)")
         if restored.copy is not None:
             echo(f"a copy is in {restored.copy}")
         return

@@ -51,7 +51,7 @@ def runs(
         typer.Option(
             metavar="A,B,...",
             help="Columns, by name.",
-            show_default="what varies, verdict and metrics",
+            show_default="varying settings, verdict and metrics",
         ),
     ] = None,
     sort: Annotated[
@@ -82,10 +82,10 @@ def runs(
         typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen."),
     ] = False,
 ) -> None:
-    """Describe a sweep's table, then list the runs you ask for. Without a table, list those that
-    are shipped.
+    """Describe a sweep's table, then list the runs you ask for. Without a table, list the shipped
+    tables.
 
-    A condition is never executed as code. A missing value meets =null, and != any other value.
+    A condition is never executed as code. A missing value matches =null, and != any other value.
     """
     from algophase.core.gallery import shipped_sweeps
     from algophase.runs.overview import NEEDED
@@ -95,7 +95,7 @@ def runs(
     from algophase.storage.runs_table import OpenTable
 
     if csv is not None and as_json:
-        raise InputError("--csv and --json are two forms of the same; choose one")
+        raise InputError("choose one of --csv and --json; both export the same runs")
     if path is None:
         asked_for = {
             "--where": where,
@@ -125,9 +125,7 @@ def runs(
         None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     )
     if chosen == []:
-        raise InputError(
-            f"columns is {columns!r}, which names none; name some, or leave the option out"
-        )
+        raise InputError(f"columns is {columns!r}; name at least one column, or omit the option")
     asked = [
         *(chosen or []),
         *(condition.column for condition in conditions),
@@ -155,7 +153,7 @@ def runs(
         echo(_table(table[listed].iloc[rows]).text())
     if len(rows) < len(matching):
         echo(
-            f"and {len(matching) - len(rows):,} more (--limit 0 shows all, --columns others of "
+            f"and {len(matching) - len(rows):,} more (--limit 0 shows all; --columns chooses among "
             f"{len(available)} columns)"
         )
 
@@ -173,7 +171,7 @@ def _shipped_tables() -> list[str]:
         counts = [f"{population.counts.get(verdict, 0):,}" for verdict in head[2:5]]
         rows.append([population.name, f"{population.runs:,}", *counts, population.about])
     if not rows:
-        return ["no table is shipped with this copy of the package"]
+        return ["this copy of the package has no shipped tables"]
     return [
         *Table(head, rows, numbers=(1, 2, 3, 4)).lines(indent=2),
         "",

@@ -71,7 +71,7 @@ def sweep(
         list[int] | None,
         typer.Option(
             metavar="EPOCH",
-            help="Analyze the networks after this many epochs too, into DIR/moments; repeat for "
+            help="Also analyze the networks after this many epochs (DIR/moments); repeat for "
             "several.",
             show_default="the space's own",
         ),
@@ -80,8 +80,7 @@ def sweep(
         bool,
         typer.Option(
             "--hidden",
-            help="Also look inside the networks' hidden layers, as analyze --hidden: columns "
-            "hidden.*",
+            help="Also analyze the hidden layers, as analyze --hidden does: columns hidden.*",
         ),
     ] = False,
     engine: Engine = "auto",
@@ -177,10 +176,7 @@ def _list(spaces: list["Space"]) -> None:
         rows.append([space.name, f"{space.runs:,}", paper, f"{space.title}{figures}"])
     head = ["space", "runs", "paper's", "what it is, and the paper's figures it is for"]
     echo(Table(head, rows, numbers=(1, 2)).text())
-    echo(
-        "paper's: runs with metrics in the authors' released table; it has none of the spaces "
-        "marked -"
-    )
+    echo("paper's: runs with metrics in the authors' released table (-: none)")
     echo("spaces without figures are ours, not the paper's")
 
 
@@ -196,8 +192,8 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
 
     say = {
         "complete": "complete",
-        "out of time": "out of time; the same command goes on from here",
-        "interrupted": "interrupted; the same command goes on from here",
+        "out of time": "out of time; run the same command to continue",
+        "interrupted": "interrupted; run the same command to continue",
     }[outcome.ended]
     echo(
         f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in "

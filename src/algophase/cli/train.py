@@ -89,14 +89,14 @@ def train(
         list[int] | None,
         typer.Option(
             metavar="EPOCH",
-            help="Keep and analyze the network at this epoch too; repeat for several.",
+            help="Also keep and analyze the network at this epoch; repeat for several.",
         ),
     ] = None,
     early_stop: Annotated[
         float | None,
         typer.Option(
             metavar="LOSS",
-            help="Stop when all networks validate and their training loss stays below this.",
+            help="Stop when all networks have validation accuracy 1 and a loss below this.",
             show_default="never",
         ),
     ] = None,
@@ -123,7 +123,7 @@ def train(
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
     if figures is not None and not analysis:
-        raise InputError("--figures draws what the analysis finds; leave out --no-analysis")
+        raise InputError("--figures needs the analysis; omit --no-analysis")
     if operation == "multiply":
         modulus -= 1  # numbers: those that are not zero
     task = TaskSettings(
@@ -202,7 +202,7 @@ def _networks(
     if model == "transformer":
         if hidden is not None:
             raise InputError(
-                f"hidden is {hidden}, which goes with a linear model; choose --model "
+                f"hidden is {hidden}, which needs a linear model; choose --model "
                 f"{', '.join(LINEAR_MODELS)}"
             )
         settings = {"width": width, "layers": layers, "heads": heads, "activation": activation}
@@ -217,7 +217,7 @@ def _networks(
         )
     for name, value in only_transformer.items():
         if value is not None:
-            raise InputError(f"{name} goes with --model transformer; model {model} has none")
+            raise InputError(f"{name} needs --model transformer; model {model} has none")
     sizes = {"width": width, "hidden": hidden}
     return [
         LinearSettings(model, **{name: value for name, value in sizes.items() if value is not None})

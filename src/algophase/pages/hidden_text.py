@@ -43,7 +43,7 @@ def hidden_lines(
     lines = ["", "  inside the first hidden layer:"]
     geometry, neurons = record["geometry"], record["neurons"]
     if geometry is None or neurons is None:
-        lines.append("    no hidden units to look at: transformers and linear models have them")
+        lines.append("    no hidden units: only transformers and linear models have them")
     else:
         lines += _cluster_table(geometry, neurons).lines(indent=4)
         lines.append(_means_line(geometry, neurons))

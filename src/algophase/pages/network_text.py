@@ -1,5 +1,5 @@
-"""What is said of one network, wherever it is said: summaries, cards, reports and the explorer
-write the same numbers the same way.
+"""The text about one network: summaries, cards, reports and the explorer write the same numbers
+the same way.
 """
 
 import math
@@ -19,8 +19,10 @@ CIRCLE_HEAD = ["variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying",
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One line of a network's metrics. name: "" for another of the one above; which: of several;
-    metric: its name in JSON.
+    """One line of a network's metrics.
+
+    name: the metric; "" for another value of the metric above. which: what sets it apart from that
+        one. metric: its name in JSON.
     """
 
     name: str
@@ -106,8 +108,8 @@ def program_lines(program: Record) -> list[str]:
     named = "1 key frequency" if count == 1 else f"{count} key frequencies"
     explained = f"{number(program['explained']):.2%}"
     return [
-        f"{named}: {', '.join(keys)}; together with the read-out they explain {explained}",
-        f"of the logits' norm, {percent(program['answer_share'])} follow the answer, "
-        f"{percent(program['readout_share'])} are read-out, "
-        f"{percent(program['offset_share'])} offsets, {percent(program['rest'])} the rest",
+        f"{named}: {', '.join(keys)}; with the read-out they explain {explained}",
+        f"parts of the logits' norm: {percent(program['answer_share'])} answer, "
+        f"{percent(program['readout_share'])} read-out, "
+        f"{percent(program['offset_share'])} offsets, {percent(program['rest'])} rest",
     ]

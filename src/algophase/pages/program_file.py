@@ -38,8 +38,10 @@ WAVES = '''
 def profile(waves, d):
     """Sum of cosine cos(2 pi j d / p) + sine sin(2 pi j d / p) over (j, cosine, sine)."""
     angle = 2 * np.pi * d / MODULUS
-    return sum((cosine * np.cos(j * angle) + sine * np.sin(j * angle) for j, cosine, sine in waves)\
-, np.zeros(np.shape(d)))
+    total = np.zeros(np.shape(d))
+    for j, cosine, sine in waves:
+        total = total + cosine * np.cos(j * angle) + sine * np.sin(j * angle)
+    return total
 '''
 
 BODY = '''
@@ -63,17 +65,17 @@ def answer(a, b):
 
 if __name__ == "__main__":
     every = np.arange(MODULUS)
-    found = logits(every[:, None], every)
+    values = logits(every[:, None], every)
     right = (every[:, None] + every) % MODULUS
-    of_right = np.take_along_axis(found, right[..., None], axis=-1)
-    others = np.where(every == right[..., None], -np.inf, found).max(axis=-1)
+    of_right = np.take_along_axis(values, right[..., None], axis=-1)
+    others = np.where(every == right[..., None], -np.inf, values).max(axis=-1)
     margin = of_right[..., 0] - others
     accuracy, smallest = (margin > 0).mean(), margin.min()
-    print(f"{{(margin > 0).sum()}} of {{margin.size}} pairs are answered right; \
-smallest margin {{smallest:.4g}}")
-    assert abs(accuracy - {accuracy!r}) < 1e-9, "the accuracy is not the certificate's"
-    rounding = 1e-9 * np.abs(found).max()
-    assert abs(smallest - {margin!r}) <= rounding, "the smallest margin is not the certificate's"
+    right_pairs = f"{{(margin > 0).sum()}} of {{margin.size}} pairs are answered right"
+    print(f"{{right_pairs}}; smallest margin {{smallest:.4g}}")
+    assert abs(accuracy - {accuracy!r}) < 1e-9, "the accuracy differs from the certificate"
+    rounding = 1e-9 * np.abs(values).max()
+    assert abs(smallest - {margin!r}) <= rounding, "the margin differs from the certificate"
 '''
 
 

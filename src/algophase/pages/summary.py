@@ -81,9 +81,7 @@ def _anatomy_lines(anatomy: Record) -> list[str]:
     unmatched = anatomy["unmatched_frequencies"]
     if unmatched:
         frequencies = ", ".join(map(str, unmatched))
-        lines.append(
-            f"    other circles, with another role or not in the unembedding: {frequencies}"
-        )
+        lines.append(f"    circles with another role, or not in the unembedding: {frequencies}")
     exclusive_share = anatomy["exclusive_share"]
     if exclusive_share is not None:
         lines.append(

@@ -24,11 +24,10 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
     page.heading(3, "Inside the linear Pizza")
     page.add(
         paragraph(
-            "Circles of the embedding that act as a Pizza and that the unembedding has too. "
-            "Hidden units read a circle, and "
-            "what they make of the point at angle t should be the Pizza's A cos(2t + φ): the "
-            "last column says how much of the "
-            "readout's variance, on either axis of the answer's circle, that is."
+            "Circles that act as a Pizza and that embedding and unembedding share. Hidden units "
+            "read the point at angle t on such a circle, and their readout should be the Pizza's "
+            "A cos(2t + φ). The last column is the share of the readout's variance that this "
+            "explains, on either axis of the answer's circle."
         )
     )
     rows = []
@@ -62,9 +61,7 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
         )
     if anatomy.unmatched:
         unmatched = ", ".join(map(str, anatomy.unmatched))
-        sentences.append(
-            f"Other circles, with another role or not in the unembedding: {unmatched}."
-        )
+        sentences.append(f"Circles with another role, or not in the unembedding: {unmatched}.")
     if sentences:
         page.add(paragraph(" ".join(sentences)))
     page.pictures([readout_panel(pizza) for pizza in anatomy.pizzas[:MOST_DRAWN]], "small")

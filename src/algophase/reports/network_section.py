@@ -72,7 +72,7 @@ MEANING = {
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
 NEARLY_LEARNED = (
-    "It answers nearly every pair right. For a few wrong ones it counts as not learned."
+    "It answers nearly every pair right. Because of a few wrong ones, it counts as not learned."
 )
 
 ABOUT_INSTANCES = (
@@ -120,7 +120,7 @@ INSTANCE_TABLE = [*INSTANCE_HEAD, "kept"]
 
 
 def odd_numbers(analysis: Analysis) -> list[str]:
-    """Why a table of instances has numbers that no share of a whole can have, where it has any."""
+    """Why shares in a table of instances are negative or above 100%, if any are."""
     instances = analysis.instances.instances
     lines = []
     tiny = 0.5e-4  # less is shown as 0.00% and 100.00%
@@ -319,7 +319,7 @@ def _add_program(page: Page, item: Specimen) -> None:
         instances = Table(INSTANCE_TABLE, instance_table(analysis), numbers=(2, 3, 4, 5, 6))
         page.add(instances.html("Instances of the network"))
     else:
-        page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
+        page.add(paragraph("No frequency of the embedding works by itself.", "note"))
     page.add(*(paragraph(line, "note") for line in odd_numbers(analysis)))
     page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
     _add_layers(page, item)

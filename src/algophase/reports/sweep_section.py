@@ -58,11 +58,11 @@ IN_SHORT = {
     "Pizza": "averages its inputs and reads the sum off their middle",
     "hybrid": "both contribute to its answers",
     "non-circular": "answers every pair, but its embedding is not circular",
-    "other": "answers every pair, by no algorithm that can be named here",
-    "lookup": "answers every pair as a lookup table does",
+    "other": "answers every pair, with no algorithm that we recognize",
+    "lookup": "answers every pair, as a lookup table does",
     "not learned": "does not answer every pair right",
-    "diverged": "training broke down",
-    "not analyzed": "there was no network to measure",
+    "diverged": "the training loss became NaN or infinite",
+    "not analyzed": "no analysis was possible",
 }
 
 
@@ -206,8 +206,11 @@ def _add_group(page: Page, group: Runs) -> None:
         caption = f"{both}; dotted: the paper's lines"
         panels.append(metric_plane(group, metrics[0], metrics[1], caption, f"{both}."))
     if not panels:
-        nothing = "The table has no attention rates that vary, or no metrics"
-        page.add(paragraph(f"{nothing}, to draw a phase diagram of."))
+        page.add(
+            paragraph(
+                "No phase diagram: the attention rate does not vary, or the table has no metrics."
+            )
+        )
     page.pictures(panels, "wide")
     if boundaries:
         _add_transitions(page, group, boundaries, of)
@@ -323,7 +326,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     verdicts = dict(zip(sweep.population["run_id"], sweep.population["_verdict"], strict=True))
     kept = kept.assign(verdict=kept["run_id"].map(verdicts))
     count = f"The weights of {len(kept):,} of these runs were kept"
-    page.add(paragraph(f"{count}. A report on one, and any other run again:"))
+    page.add(paragraph(f"{count}. To report on one, and to retrain any other run:"))
     example = files[kept["run_id"].iloc[0]]
     report = f"algophase report {example} -o network.html"
     page.add(f"<pre tabindex=0>{text(report)}\n{text(retrain)}</pre>")
@@ -338,7 +341,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     numbers = tuple(columns.index(name) for name in columns if name not in ("run_id", "verdict"))
     page.add(Table(head, rows, numbers).html("Runs whose networks were kept"))
     if len(kept) > MOST_KEPT:
-        page.add(paragraph(f"{len(kept) - MOST_KEPT:,} more lie in {sweep.path}.", "note"))
+        page.add(paragraph(f"{len(kept) - MOST_KEPT:,} more are in {sweep.path}.", "note"))
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:

@@ -88,7 +88,7 @@ def not_tested(sides: tuple[Runs, Runs], groups: tuple[MatchedRuns, ...]) -> lis
                 has_value = runs.accurate[measure].notna()
                 if not has_value.all():
                     count = f"{int(has_value.sum()):,} of {len(has_value):,} accurate runs"
-                    notes.append(f"{name} is known of {count} of {side.name}{where}")
+                    notes.append(f"{name} is known for {count} of {side.name}{where}")
     return notes
 
 
@@ -175,13 +175,15 @@ def _boundary_summary(comparison: "Comparison") -> list[str]:
     more = f" ({left} more cannot be compared)" if left > 0 else ""
     apart = [row for row in compared if not row.agree]
     if not apart:
-        all_of_them = f"all {len(compared)} boundaries lie"
-        which = {1: "the boundary lies", 2: "both boundaries lie"}.get(len(compared), all_of_them)
-        return [f"{which} within the other side's 95% interval, both ways{more}"]
+        all_of_them = f"all {len(compared)} boundaries agree"
+        which = {1: "the boundary agrees", 2: "both boundaries agree"}.get(
+            len(compared), all_of_them
+        )
+        return [f"{which}: each side's is within the other's 95% interval{more}"]
     named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
     return [
-        f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, "
-        f"both ways: {named}{more}"
+        f"{len(apart)} of {len(compared)} boundaries do not agree (each within the other's 95% "
+        f"interval): {named}{more}"
     ]
 
 
@@ -284,8 +286,8 @@ def _tests(comparison: "Comparison") -> list[str]:
             lines += [title, *_table(header, rows), ""]
     if lines:
         power = (
-            "detectable: any difference of at least this Kolmogorov-Smirnov distance is "
-            "found 9 times in 10; -: not even 1 is"
+            "detectable: a difference of this Kolmogorov-Smirnov distance or more is found 9 "
+            "times in 10; -: no difference is, with so few runs"
         )
         lines += [power, ""]
     return lines

@@ -53,10 +53,10 @@ SMALLEST = 7  # prime modulus: below, doubling twice leads back
 
 @dataclass(frozen=True)
 class Laws:
-    """What a table says. source: the column its key frequencies come from; notes: what could not be
-    tested, and why.
+    """The laws of selection in one table. `str(laws)` has the power of each test, then its result.
 
-    `str(laws)` has the statements first, then the answers.
+    source: the column of the key frequencies. sizes: networks by their number of keys.
+    notes: what could not be tested, and why.
     """
 
     name: str
@@ -79,20 +79,20 @@ class Laws:
             "",
         ]
         lines.append(
-            "stated before looking: the chance to find an effect of this size, at level "
-            f"{self.level:g} over all tests"
+            "power, stated before looking: the chance of detecting an effect of this size "
+            f"(family-wise error rate {self.level:g})"
         )
         for law in self.laws:
             effect = f"{law.effect} ({law.runs:,} networks)"
             cells = [law.name, f"{law.power:.1%}", effect]
             lines.append("  " + text_line(cells, [width, 6, 0], numbers=(1,)))
-        lines += ["", "found, with 95% intervals; p-values corrected together by Holm's method"]
+        lines += ["", "results, with 95% intervals; p-values are corrected by Holm's method"]
         for law in self.laws:
             within = ""
             if law.interval is not None:
                 low, high = law.interval
                 within = f" [{low:.3f}, {high:.3f}]"
-            value = f"{law.measured} {law.value:.3f}{within}, by chance {law.chance:.3f}"
+            value = f"{law.measured} {law.value:.3f}{within}, {law.chance:.3f} by chance"
             p_value = f"p = {law.corrected:.2g}" if law.corrected > 1e-15 else "p < 1e-15"
             rows = [[law.name, f"{value}; {p_value}: {self.answer(law)}"]]
             rows += [["", line] for line in law.details]
@@ -100,7 +100,7 @@ class Laws:
         return "\n".join([*lines, *(f"not tested: {note}" for note in self.notes)])
 
     def answer(self, law: Law) -> str:
-        return "a law" if law.corrected < self.level else "no sign of one"
+        return "a law" if law.corrected < self.level else "no evidence"
 
     def to_dict(self) -> dict[str, Any]:
         record: dict[str, Any] = to_record(self)
@@ -131,9 +131,9 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         >>> laws = selection_laws(Runs.read("gelu"), starts=False)
         >>> for law in laws.laws:
         ...     print(law.name, "-", laws.answer(law))
-        number and attention rate - no sign of one
-        equal - no sign of one
-        doubling - no sign of one
+        number and attention rate - no evidence
+        equal - no evidence
+        doubling - no evidence
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
@@ -144,8 +144,8 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     prime = frame["modulus"].map(_is_usable_prime)
     if (~prime).any():
         notes.append(
-            f"{(~prime).sum():,} networks of a modulus that is composite or below {SMALLEST}: "
-            "which frequencies are keys"
+            f"which frequencies are keys, for {(~prime).sum():,} networks with a modulus that is "
+            f"composite or below {SMALLEST}"
         )
     which = bool(prime.sum() >= FEWEST)
     doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
@@ -165,8 +165,8 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
             laws.append(doubling_law(groups, test_level, seed))
         elif source == CIRCLES:
             notes.append(
-                "doubling: a Pizza's companion has twice its frequency, and circles alone do "
-                "not tell it from a key"
+                "doubling: a Pizza's companion has twice its frequency, and circles alone cannot "
+                "distinguish it from a key"
             )
         if starts:
             laws += start_laws(_starts(frame[prime]), list(keys[prime]), test_level, seed)

@@ -205,10 +205,10 @@ def _continuous_width(a: Runs, b: Runs) -> bool:
 def _doubts(a: Runs, b: Runs) -> list[str]:
     """What would make the tests answer another question than whether the outcomes are alike."""
     doubts = []
-    spread = [("_rate", "attention rates", "read tenths with care")]
+    spread = [("_rate", "attention rates", "read the tenths with care")]
     if _continuous_width(a, b):
         spread.append(
-            ("width", "widths", "tenths of the rate hold other widths, read the slices of width")
+            ("width", "widths", "a tenth of the rate has other widths; read the tests by width")
         )
     for column, name, advice in spread:
         ours, theirs = (side[column].dropna().to_numpy(float) for side in (a, b))
@@ -224,7 +224,7 @@ def _doubts(a: Runs, b: Runs) -> list[str]:
         both = len(set(a["run_id"].dropna()) & set(b["run_id"].dropna()))
         if both:
             doubts.append(
-                f"{both} runs have the same settings and seed on both sides; the tests take "
-                "runs as independent"
+                f"{both} runs have the same settings and seed on both sides; the tests assume "
+                "independent runs"
             )
     return doubts

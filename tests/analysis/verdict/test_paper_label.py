@@ -166,8 +166,8 @@ def test_circles_without_a_role_are_named_where_the_circles_decide() -> None:
     verdict = decide(symmetric, CIRCLES, [*ALL_PIZZA, evidence(19, "unclear", 0.3)], Thresholds())
     assert (verdict.label, verdict.pizza_share) == ("Pizza", 1)
     assert verdict.reasons[-1] == (
-        "the circles decide: 100% of the logit variance of the circles with a role is the Pizza's "
-        "(the circle of frequency 19, without a role, holds 12% of all circles' logit variance)"
+        "the circles decide: the Pizza has 100% of the logit variance of the circles with a role "
+        "(the circle of frequency 19, without a role, has 12% of all circles' logit variance)"
     )
     verdict = decide(
         CLOCK,
@@ -176,11 +176,11 @@ def test_circles_without_a_role_are_named_where_the_circles_decide() -> None:
         Thresholds(),
     )
     assert verdict.label == "hybrid"
-    assert "circles of frequency 4, 9, without a role, hold 32%" in verdict.reasons[-1]
+    assert "circles of frequency 4, 9, without a role, have 32%" in verdict.reasons[-1]
     verdict = decide(symmetric, CIRCLES, ALL_PIZZA, Thresholds())
     assert (
         verdict.reasons[-1]
-        == "the circles decide: 100% of the circles' logit variance is the Pizza's"
+        == "the circles decide: the Pizza has 100% of the circles' logit variance"
     )
 
 

@@ -1,5 +1,5 @@
 """The local learning coefficient of trained networks (Lau et al., arXiv 2308.12108): how many
-directions the loss feels.
+directions of the weights change the loss.
 
     coefficient = n beta (mean of L(w) - L(w*)),  w near w* drawn from exp(-n beta L(w) -
     localization/2 |w - w*|^2)
@@ -88,7 +88,7 @@ class Sampling:
         if self.step * self.localization >= 4:  # then a step back overshoots by more than it goes
             most = f"below {4 / self.step:g} with step {self.step:g}"
             raise InputError(
-                f"localization is {self.localization:g}; it must be {most}, or chains fly apart"
+                f"localization is {self.localization:g}; it must be {most}, or chains diverge"
             )
         if self.pairs not in PAIRS:
             raise InputError(f"pairs is {shown(self.pairs)}; choose one of {', '.join(PAIRS)}")

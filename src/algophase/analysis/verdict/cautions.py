@@ -1,4 +1,4 @@
-"""What the paper's metrics cannot say about a network, found out and said.
+"""Cautions: what the paper's metrics cannot say about a network.
 
 Gradient symmetricity compares gradients by the two operands' embeddings. Where the logits depend on
 the sum of the two alone, both are the same vector, and it is 1 whatever the network computes. Where
@@ -21,13 +21,12 @@ PAIRS = 8  # on which it is tried whether logits depend on the sum of the embedd
 SAME = 1e-9  # of the largest logit: no more than rounding
 
 ADDED = (
-    "gradient symmetricity is 1 by construction: the logits depend on the sum of the two "
-    "embeddings alone, "
-    "so it cannot distinguish the two here"
+    "gradient symmetricity is 1 by construction: the logits depend only on the sum of the two "
+    "embeddings, so it cannot distinguish Clock and Pizza here"
 )
 CONCATENATED = (
-    "gradient symmetricity depends on the basis: the two embeddings are "
-    "concatenated, and one could be turned without the other"
+    "gradient symmetricity depends on the basis: the two embeddings are concatenated, so either "
+    "could be rotated without the other"
 )
 
 NORMALIZED = (
@@ -69,8 +68,7 @@ def cautions_of(subject: Subject, effects: Mapping[str, Array]) -> tuple[str, ..
     equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
     if equal > 2 and len(subject.tables) == 1:
         cautions.append(
-            f"circularity is not defined by the weights alone: {equal} principal components "
-            "have equal size, and any turn "
-            "among them would do as well; ours have one frequency each"
+            f"circularity is not determined by the weights: {equal} principal components have "
+            "equal size, so any rotation among them is valid; we choose one frequency for each"
         )
     return tuple(cautions)

@@ -222,7 +222,7 @@ class Verdict:
 
 NO_VERDICT = Verdict(
     label="not analyzed",
-    sentence="no verdict: the version that made this row had the paper's label alone",
+    sentence="no verdict: this row was made by a version that had only the paper's label",
     reasons=(),
     forms=(),
     pizza_share=None,
@@ -396,8 +396,8 @@ def _not_learned(measured: Findings, thresholds: Thresholds) -> _Answer:
     if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
         right = floored(measured.answer_accuracy)
         reasons.append(
-            f"the answer-following part of its logits alone is right on {right}; memorized "
-            "pairs can cause that"
+            f"the answer-following part of its logits answers {right} of the pairs right; "
+            "memorized pairs can cause this"
         )
     return _Answer("not learned", "not learned", reasons, ["accuracy"])
 
@@ -476,10 +476,10 @@ def _algorithm(
 
 def _without_embedding(measured: Findings) -> _Answer:
     keys = (
-        f"its program, of {measured.keys} key frequencies, explains {measured.explained:.1%} "
+        f"its program of {measured.keys} key frequencies explains {measured.explained:.1%} "
         "of its logits"
     )
-    sentence = f"{keys}; without an embedding, no instance can be isolated"
+    sentence = f"{keys}; without an embedding, instances cannot be isolated"
     return _Answer("other", sentence, [keys, "it has no embedding"], ["accuracy"])
 
 
@@ -493,14 +493,17 @@ def _unnamed(measured: Findings, thresholds: Thresholds, named_share: float) -> 
         f"recognized instances account for {named_share:.1%} of the logits (threshold: "
         f"{thresholds.named:.0%})"
     )
-    alone = f"frequencies that do alone what they do in the network account for {by_itself:.1%}"
+    alone = f"frequencies that work alone as in the network account for {by_itself:.1%}"
     decided_by = ["accuracy", "named"]
     flat = measured.keys >= 0.5 * measured.frequencies or measured.outstanding == 0
     if flat and not reaches(by_itself, thresholds.named):
-        reasons = [weak, f"{alone}, and no few frequencies stand out"]
+        reasons = [weak, f"{alone}, and no small set of frequencies stands out"]
         return _Answer("lookup", f"{NO_ALGORITHM}: a lookup table", reasons, decided_by)
     return _Answer(
-        "other", f"{NO_ALGORITHM}: its instances follow neither form", [weak, alone], decided_by
+        "other",
+        f"{NO_ALGORITHM}: its instances are neither Clocks nor Pizzas",
+        [weak, alone],
+        decided_by,
     )
 
 

@@ -1,12 +1,13 @@
 """The paper's label, by the paper's rules: Clock, Pizza, hybrid, non-circular or not learned, and
 why.
 
-Two thirds of all networks are "non-circular" by it, which is no answer; `verdict` has one for those
-too. The paper's own tables and claims, and `compare`, go by this label. The paper's thresholds
-stand in `Thresholds`, with their places. Its rule
-for conflicts (section 4.1.3): distance irrelevance decides for the Pizza, gradient symmetricity
-rules the Clock out. Where the two leave a network in between, its circles decide. A value within
-rounding of a line lies on it (`lines`).
+It calls two thirds of all networks "non-circular", which does not name an algorithm; `decide` names
+one for those too. The paper's tables and claims, and `compare`, use this label. `Thresholds` has
+the paper's thresholds and where it states them.
+
+If the two metrics disagree (section 4.1.3), distance irrelevance decides for the Pizza, and
+gradient symmetricity rules the Clock out. If they leave a network in between, its circles decide. A
+value within rounding of a threshold counts as equal to it (`lines`).
 """
 
 import math
@@ -124,7 +125,7 @@ def _vote(
             + (
                 "symmetric, which rules the Clock out"
                 if symmetric
-                else "asymmetric, as multiplication makes it"
+                else "asymmetric, as in a Clock, which multiplies"
             )
         )
     else:
@@ -133,25 +134,25 @@ def _vote(
         )
     if math.isnan(q):
         reasons = [
-            "all correct logits are equal, so they do not depend on the distance a - b at all",
+            "distance irrelevance is undefined: all correct logits are equal",
             s_reason,
         ]
         return ("Clock" if asymmetric else None), None, reasons
     pizza, clock = falls_short(q, low), reaches(q, high)
     if pizza:
         q_reason = (
-            f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - "
-            "b, as a Pizza's does"
+            f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as in "
+            "a Pizza"
         )
     elif not clock:
         q_reason = (
-            f"distance irrelevance {q:.4f} lies between {low:g} and {high:g}, where "
-            "Pizza and Clock meet"
+            f"distance irrelevance {q:.4f} is between the Pizza's range (below {low:g}) and the "
+            f"Clock's (from {high:g})"
         )
     else:
         q_reason = (
-            f"distance irrelevance {q:.4f} >= {high:g}: the correct logit hardly depends "
-            "on a - b, as a Clock's"
+            f"distance irrelevance {q:.4f} >= {high:g}: the correct logit hardly depends on "
+            "a - b, as in a Clock"
         )
     reasons = [q_reason, s_reason]
     if not pizza and not clock:
@@ -165,8 +166,8 @@ def _vote(
         )
     if clock and symmetric:
         reasons.append(
-            "the two metrics disagree: symmetric gradients rule out a Clock, the logits are no "
-            "clear Pizza's"
+            "the two metrics disagree: symmetric gradients rule out a Clock, and the logits are "
+            "not clearly a Pizza's"
         )
         return None, False, reasons
     return label, symmetric == (label == "Pizza"), reasons
@@ -190,7 +191,7 @@ def pizza_share(evidence: Sequence[CircleEvidence]) -> float | None:
 
 
 def _roles(evidence: Sequence[CircleEvidence]) -> list[str]:
-    """Which circles do what, one phrase an algorithm."""
+    """What the circles do, one phrase per role."""
     phrases = []
     paired, alone = "accompanying", "accompanying none"
     for part in ("Clock", "Pizza", "mixed", paired, alone, "unclear"):
@@ -229,10 +230,10 @@ def _counted(evidence: Sequence[CircleEvidence]) -> tuple[str, str]:
     if not without or not total > 0:
         return "the circles' logit variance", ""
     left_out = sum(item.logit_variance for item in without) / total
-    holds = "holds" if len(without) == 1 else "hold"
+    has = "has" if len(without) == 1 else "have"
     return (
         "the logit variance of the circles with a role",
-        f" ({_named(without)}, without a role, {holds} {left_out:.0%} of all circles' logit "
+        f" ({_named(without)}, without a role, {has} {left_out:.0%} of all circles' logit "
         "variance)",
     )
 
@@ -256,7 +257,7 @@ def _circular(
     if lesser is not None and reaches(lesser, thresholds.hybrid_share):
         label = "hybrid"
         reasons.append(
-            f"both algorithms carry the logits: {share:.0%} of {whole} is the Pizza's{left_out}"
+            f"both algorithms contribute: the Pizza has {share:.0%} of {whole}{left_out}"
         )
     elif vote is not None:
         label = vote
@@ -270,13 +271,13 @@ def _circular(
             reasons.append(f"a trace of {lesser_algorithm}: {lesser:.1%} of {whole}{left_out}")
     elif share is not None and exceeds(share, 0.5):
         label = "Pizza"
-        reasons.append(f"the circles decide: {share:.0%} of {whole} is the Pizza's{left_out}")
+        reasons.append(f"the circles decide: the Pizza has {share:.0%} of {whole}{left_out}")
     elif share is not None and not ruled_out:
         label = "Clock"
-        reasons.append(f"the circles decide: only {share:.0%} of {whole} is the Pizza's{left_out}")
+        reasons.append(f"the circles decide: the Pizza has only {share:.0%} of {whole}{left_out}")
     else:
         label = "hybrid"
-        reasons.append("neither metric nor circles single out one algorithm")
+        reasons.append("neither the metrics nor the circles point to one algorithm")
     return PaperVerdict(label, tuple(reasons), agree, None, share)
 
 
@@ -291,7 +292,7 @@ def _non_circular(
         f"{measured.circularity_name} {measured.circularity:.4f} < {thresholds.circularity:g}: "
         "the embedding is not circular"
     )
-    shape, description = measured.shape or (None, "how it looks instead is not known")
+    shape, description = measured.shape or (None, "its shape is unknown")
     _, agree, metric_reasons = _vote(measured, thresholds)
     reasons += [description, *metric_reasons, *_roles(evidence)]
     return PaperVerdict("non-circular", tuple(reasons), agree, shape, pizza_share(evidence))
@@ -313,7 +314,7 @@ def embedding_shape(components: PrincipalComponents) -> tuple[Shape, str] | None
         return (
             "line-like",
             f"line-like: the first component is a wave of frequency {leading} that does not "
-            "close to a circle",
+            "close into a circle",
         )
     impure = [
         index
@@ -334,5 +335,5 @@ def embedding_shape(components: PrincipalComponents) -> tuple[Shape, str] | None
         )
     return (
         "nearly circular",
-        "nearly circular: each of the first components is a wave of one frequency, but not cleanly",
+        "nearly circular: each of the first components is nearly a wave of one frequency",
     )
