@@ -149,8 +149,8 @@ def train(
         outcome = train_into(out, runs, options, bar, typed())
         if outcome.ended != "complete":
             bar.say(
-                f"interrupted at epoch {outcome.epoch:,}; saved in {out}. The same command goes "
-                "on from there."
+                f"interrupted at epoch {outcome.epoch:,}; saved in {out}. Run the same command "
+                "to continue."
             )
             raise typer.Exit(130)
     trained = read_trained(out, runs)
