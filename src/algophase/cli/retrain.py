@@ -14,7 +14,8 @@ from algophase.core.interrupts import Stopped
 from algophase.core.wording import counted
 
 if TYPE_CHECKING:
-    from algophase.sweeps.retrain import Difference, Restored, Sample
+    from algophase.sweeps.difference import Difference
+    from algophase.sweeps.retrain import Restored, Sample
 
 EXAMPLE = "algophase retrain sweeps/fixed-width 17"
 LONGEST = 5  # runs of a sample that are listed

@@ -30,13 +30,13 @@ class GivenRuns(Space):
     """Runs by their places in a directory, where a sweep has a space."""
 
     fixed_snapshots: ClassVar[bool] = False
-    given: Mapping[int, RunSettings] = field(default_factory=dict)
+    members: Mapping[int, RunSettings] = field(default_factory=dict)
 
     def run(self, index: int, seed: int = 0) -> RunSettings:
-        return self.given[index]
+        return self.members[index]
 
     def places(self, runs: int) -> Sequence[int]:
-        return tuple(self.given)
+        return tuple(self.members)
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "title": self.title}
@@ -60,10 +60,11 @@ def train_into(
     check_directory(Path(directory))
     table = SweepDirectory(directory)
     title = "runs given to algophase train"
-    given = GivenRuns(GIVEN_RUNS, {}, title=title, given=_places(runs, table, options))
+    members = _places(runs, table, options)
+    space = GivenRuns(GIVEN_RUNS, {}, title=title, members=members)
     request = Request(
-        given,
-        runs=len(given.given),
+        space,
+        runs=len(members),
         keep_weights="all",
         options=options,
         command=command,

@@ -1,26 +1,13 @@
 """Runs of a table brought back: networks trained again from their settings, and compared with their
-rows.
-
-A network is *identical* to the table's if every number measured on it is equal to the bit, and its
-weights too, where the sweep has kept them. It is *the same up to rounding* if all labels and whole
-numbers are equal, and all other numbers x and y within
-
-    |x - y| <= 1e-4 max(|x|, |y|, 1e-3).
-
-Weights are trained in float32, where one rounding is 6e-8 of a number. Fits to a network amplify
-it: of 40 tiny networks trained alone and in an ensemble, the numbers furthest apart were 1e-7 to
-1.5e-5 apart. Where training amplifies a rounding, weights end up 2e-3 and more apart. The line is
-between the two. Numbers below 1e-3 are compared by 1e-7, the rounding of a share in float32: one
-that is zero has no digits. Anything else is *another network*.
+rows (`difference.py` says when two networks are the same).
 """
 
 import contextlib
 import logging
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy
 import torch
@@ -32,12 +19,13 @@ from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.runs.read_runs import read_frame
-from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_columns
+from algophase.runs.rows import make_row, run_from_row
 from algophase.storage.files import check_directory
 from algophase.storage.formats.ours import load_network
 from algophase.storage.network_files import save
 from algophase.storage.runs_table import KEYS, OpenTable, refuse_moments, rows_of
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.difference import Difference, compare
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
 from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan, retired
@@ -47,12 +35,7 @@ from algophase.training.run.trained import TrainedRun
 log = logging.getLogger(__name__)
 
 SHORTEST = 4  # digits of an id that could be an index too
-# Columns of sentences. Their wording may change from version to version; the numbers in them have
-# columns of their own.
-SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
 ASIDE = "retrained"  # below a sweep's directory: networks that are not the table's
-ROUNDING = 1e-4  # largest relative difference between numbers of one network
-LEAST_SIZE = 1e-3  # numbers below this are compared as if they were as large
 # How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the
 # outcome)
 MEASURED = (
@@ -70,7 +53,7 @@ class Retrained:
 
     trained: TrainedRun
     analysis: Analysis | None
-    difference: "Difference"
+    difference: Difference
     problem: str | None = None
 
 
@@ -135,20 +118,22 @@ def retrain(
     directory = SweepDirectory(sweep)
     row = find_run(directory.path, str(run))
     settings = run_from_row(row)
-    name = f"{settings.run_id}.safetensors"
-    own_file = directory.kept_files().get(settings.run_id, directory.networks / name)
+    run_id = settings.run_id
+    name = f"{run_id}.safetensors"
+    own_file = directory.kept_files().get(run_id, directory.networks / name)
     target = own_file.parent if out is None else Path(out)
     aside = directory.path / ASIDE
     for file in (target / name, own_file, aside / name):
-        if file.exists() and file.with_suffix(".json").exists() and not force:
-            elsewhere = out is not None and file.parent != target
-            copy = save(load_network(file), target / settings.run_id) if elsewhere else None
-            return Restored(row["index"], settings.run_id, file, copy=copy)
+        is_there = file.exists() and file.with_suffix(".json").exists()
+        if is_there and not force:
+            is_elsewhere = out is not None and file.parent != target
+            copy = save(load_network(file), target / run_id) if is_elsewhere else None
+            return Restored(row["index"], run_id, file, copy=copy)
     if out is not None:
         check_directory(target)
     group, note = choose(settings, row, engine, device, precision, strict_device=strict_device)
-    own = target.resolve() in (own_file.parent.resolve(), directory.networks.resolve())
-    with directory.hold(f"retraining run {settings.run_id}") if own else contextlib.nullcontext():
+    is_own = target.resolve() in (own_file.parent.resolve(), directory.networks.resolve())
+    with directory.hold(f"retraining run {run_id}") if is_own else contextlib.nullcontext():
         if note is not None:
             log.warning(note)
         announce([group])
@@ -161,16 +146,20 @@ def retrain(
             retrained = replace(retrained, difference=difference)
         if retrained.problem is not None and retrained.trained.diverged_at is None:
             log.warning(retrained.problem)
-        # Rounding alone does not make it another network, if it was trained as the table says and
-        # there is no kept network whose bits it would replace.
-        difference = retrained.difference
-        rounded = difference.outcome == "rounding" and note is None
-        belongs = difference.outcome == "identical" or (
-            rounded and difference.same_weights is not False
-        )
-        target = target if belongs or not own else aside
-        path = None if network is None else save(network, target / settings.run_id, overwrite=True)
-    return Restored(row["index"], settings.run_id, path, made=retrained, as_before=note is None)
+        if is_own and not _belongs(retrained.difference, as_before=note is None):
+            target = aside
+        path = None if network is None else save(network, target / run_id, overwrite=True)
+    return Restored(row["index"], run_id, path, made=retrained, as_before=note is None)
+
+
+def _belongs(difference: Difference, *, as_before: bool) -> bool:
+    """Whether a network may stand for the table's. Rounding alone does not make it another, if it
+    was trained as the table says and there is no kept network whose bits it would replace.
+    """
+    if difference.outcome == "identical":
+        return True
+    only_rounding = difference.outcome == "rounding" and as_before
+    return only_rounding and difference.same_weights is not False
 
 
 def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
@@ -198,7 +187,7 @@ class Sample:
     """
 
     runs: int
-    differences: dict[int, "Difference"]
+    differences: dict[int, Difference]
     notes: tuple[str, ...] = ()
 
     @property
@@ -259,22 +248,12 @@ def retrain_sample(
     drawn = numpy.sort(generator.choice(len(table), count, replace=False))
     rows = rows_of(table.take(drawn), directory.path)
     runs = [run_from_row(row) for row in rows]
-    ways: dict[tuple[Any, ...], list[int]] = {}
-    notes = dict[str, None]()
-    for position, (run, row) in enumerate(zip(runs, rows, strict=True)):
-        group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
-        way = (group.engine, group.device, group.precision)
-        ways.setdefault(way, []).append(position)
-        if note is not None:
-            notes[note] = None
-    groups = []
-    for (way_engine, way_device, way_precision), members in ways.items():
-        alike = [runs[position] for position in members]
-        for group in plan(alike, way_engine, way_device, way_precision):
-            positions = tuple(members[index] for index in group.indices)
-            groups.append(
-                PlannedEnsemble(positions, group.runs, way_engine, way_device, way_precision)
-            )
+    choices = [
+        choose(run, row, engine, device, precision, strict_device=strict_device)
+        for run, row in zip(runs, rows, strict=True)
+    ]
+    notes = list(dict.fromkeys(note for _, note in choices if note is not None))
+    groups = _together([group for group, _ in choices])
     for note in notes:
         log.warning(note)
     announce(groups)
@@ -285,6 +264,22 @@ def retrain_sample(
     return Sample(len(table), differences, tuple(notes))
 
 
+def _together(alone: Sequence[PlannedEnsemble]) -> list[PlannedEnsemble]:
+    """Runs that were planned one by one, in ensembles of those that train in the same way. The
+    indices of an ensemble are positions in this list.
+    """
+    rows_by_way: dict[tuple[str, torch.device, str], list[int]] = {}
+    for position, group in enumerate(alone):
+        way = (group.engine, group.device, group.precision)
+        rows_by_way.setdefault(way, []).append(position)
+    groups = []
+    for way, positions in rows_by_way.items():
+        for group in plan([alone[position].runs[0] for position in positions], *way):
+            of_rows = tuple(positions[index] for index in group.indices)
+            groups.append(PlannedEnsemble(of_rows, group.runs, *way))
+    return groups
+
+
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
     opened = OpenTable(path)
@@ -292,17 +287,7 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
     keys = read_frame(opened, KEYS)
     indices = keys["index"].tolist()
     ids = keys["run_id"].tolist()
-    if name in ids:
-        matches = [ids.index(name)]
-    elif name.isdecimal() and int(name) in indices:
-        matches = [indices.index(int(name))]
-    else:
-        long_enough = len(name) >= SHORTEST or not name.isdecimal()
-        matches = [
-            position
-            for position, run_id in enumerate(ids)
-            if name and long_enough and str(run_id).startswith(name)
-        ]
+    matches = _matches(name, indices, ids)
     if len(matches) > 1:
         listed = ", ".join(ids[position] for position in matches[:5])
         raise InputError(
@@ -321,6 +306,17 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
         )
     (row,) = rows_of(opened.read().slice(matches[0], 1), path)
     return row
+
+
+def _matches(name: str, indices: Sequence[int], ids: Sequence[str]) -> list[int]:
+    """Places of the runs that a name may mean: an id, else an index, else the beginning of ids."""
+    if name in ids:
+        return [ids.index(name)]
+    if name.isdecimal() and int(name) in indices:
+        return [indices.index(int(name))]
+    if not name or (name.isdecimal() and len(name) < SHORTEST):
+        return []
+    return [position for position, run_id in enumerate(ids) if str(run_id).startswith(name)]
 
 
 def choose(
@@ -361,129 +357,6 @@ def choose(
         note += ". That engine is gone, so the table's bits are no longer made"
         note += f"; {MEASURED}" if group.precision == "half" else ""
     return group, note
-
-
-Outcome = Literal["identical", "rounding", "another"]
-
-
-def relative_difference(here: Any, there: Any) -> float:
-    """How far two values of a column are apart, as a share of the larger one (of `LEAST_SIZE`, if
-    larger).
-
-    In a list, the largest number of both counts as the size of all: a small wave beside large ones
-    has their rounding. Infinity where two values differ that are not both fractions: labels, whole
-    numbers, lists of other lengths.
-    """
-    if here == there:
-        return 0.0
-    size = LEAST_SIZE
-    distance = 0.0
-    for x, y in _paired(here, there):
-        if isinstance(x, float) and isinstance(y, float):
-            size = max(size, abs(x), abs(y))
-            distance = max(distance, abs(x - y))
-        elif x != y:
-            return math.inf
-    return distance / size if math.isfinite(size) else math.inf
-
-
-def _paired(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
-    """The values of two columns side by side, lists taken apart where they are equally long."""
-    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for x, y in zip(first, second, strict=True):
-            yield from _paired(x, y)
-    else:
-        yield first, second
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A retrained run and its row.
-
-    compared: how many values are in both; differing: those that differ, here and in the table.
-    same_weights: whether the weights are those of the table's digest, or those that the sweep has
-        kept, to the bit; None if it has neither.
-    """
-
-    verdict: str | None
-    verdict_before: str | None
-    compared: int
-    differing: dict[str, tuple[Any, Any]]
-    same_weights: bool | None = None
-
-    @property
-    def largest(self) -> tuple[str, float]:
-        """The column whose values are the furthest apart, and their relative difference."""
-        apart = {name: relative_difference(*values) for name, values in self.differing.items()}
-        name = max(apart, key=lambda column: apart[column], default="")
-        return name, apart.get(name, 0.0)
-
-    @property
-    def outcome(self) -> Outcome:
-        if not self.differing and self.same_weights is not False:
-            return "identical"
-        return "rounding" if self.largest[1] <= ROUNDING else "another"
-
-    @property
-    def same(self) -> bool:
-        """Whether it is the table's network: identical, or the same up to rounding."""
-        return self.outcome != "another"
-
-    def __str__(self) -> str:
-        if self.outcome == "identical":
-            weights = " and its weights" if self.same_weights else ""
-            return (
-                f"identical: all {self.compared} numbers in the table{weights} are equal to the bit"
-            )
-        if self.outcome == "rounding":
-            return f"the same network up to rounding: {self._rounding}"
-        verdict = self.verdict or "no verdict"
-        table_verdict = self.verdict_before or "no verdict"
-        if verdict != table_verdict:
-            return f"another network: it is {verdict} here, {table_verdict} in the table"
-        count = len(self.differing)
-        differ = "differs" if count == 1 else "differ"
-        return (
-            f"another network than in the table, with the same verdict ({verdict}): {count} "
-            f"of {self.compared} numbers {differ}"
-        )
-
-    @property
-    def _rounding(self) -> str:
-        """What differs, and by how much, where it is rounding."""
-        parts = []
-        if self.same_weights is not None:
-            parts.append(f"weights {'equal to the bit' if self.same_weights else 'differ'}")
-        name, apart = self.largest
-        if name:
-            numbers = f"{len(self.differing)} of {self.compared} numbers"
-            parts.append(f"{numbers} differ, by at most {apart:.0e} of their size ({name})")
-        else:
-            parts.append(f"all {self.compared} numbers are equal to the bit")
-        return "; ".join(parts)
-
-
-def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
-    """Compare what was measured twice. A column that one side lacks is left out; a column that is
-    null on both is equal.
-
-    A table also has null where only newer shards have a column, so a null in the row of an analyzed
-    run counts as lacking.
-    """
-    settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
-    settings.add(WEIGHTS)  # says by itself whether the weights are the same
-    same_weights = made[WEIGHTS] == row[WEIGHTS] if row.get(WEIGHTS) else None
-    analyzed = row.get("paper_label") is not None
-    lacking = {
-        name
-        for name, value in made.items()
-        if analyzed and value is not None and row.get(name) is None
-    }
-    lacking.discard("diverged_at")  # null in every run that did not
-    names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
-    differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
-    column = "verdict" if "verdict" in row else "paper_label"
-    return Difference(made.get(column), row.get(column), len(names), differing, same_weights)
 
 
 def train_again(
