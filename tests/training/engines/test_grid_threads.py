@@ -72,7 +72,7 @@ def test_strips_without_a_training_pair(equals_sign: bool, monkeypatch: pytest.M
     )
     engine = GridTransformer([run], CPU, "float64")
     ((_, _, strips),) = engine.networks
-    assert 0 in [len(pairs.places) for pairs in strips]
+    assert 0 in [len(pairs.numbers) for pairs in strips]
     where, error, _ = compare(GridTransformer, [run], CPU, "float64")
     assert error < 1e-11, where
 

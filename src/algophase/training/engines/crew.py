@@ -57,13 +57,12 @@ class _Batch(Generic[T]):
 
     def __init__(self, pieces: Sequence[Callable[[], T]], twice: bool) -> None:
         self.pieces, self.twice = pieces, twice
-        self.places = iter(
-            range(len(pieces))
-        )  # a step of it is one operation of the interpreter: none is handed out twice
-        self.found: dict[int, T] = {}
-        self.begun: dict[int, float] = {}
+        # A step of it is one operation of the interpreter: none is handed out twice
+        self.indices = iter(range(len(pieces)))
+        self.results: dict[int, T] = {}
+        self.started: dict[int, float] = {}
         self.errors: list[BaseException] = []
-        self.finding, self.complete = threading.Lock(), threading.Lock()
+        self.noting, self.complete = threading.Lock(), threading.Lock()
         self.complete.acquire()  # released once, by the last piece or the first error
         self.inference = torch.is_inference_mode_enabled()
 
@@ -73,45 +72,44 @@ class _Batch(Generic[T]):
             longest = self.work()
             self._await(longest)
         except BaseException:
-            self.places = iter(())
+            self.indices = iter(())
             raise
         if self.errors:
             raise self.errors[0]
-        return [self.found[place] for place in range(len(self.pieces))]
+        return [self.results[index] for index in range(len(self.pieces))]
 
     def work(self) -> float:
         """Compute pieces until none is left to take; how long the longest took, in seconds."""
         longest = 0.0
-        while (place := next(self.places, None)) is not None and not self.errors:
-            self.begun[place] = started = time.perf_counter()
-            self._compute(place)
+        while (index := next(self.indices, None)) is not None and not self.errors:
+            self.started[index] = started = time.perf_counter()
+            self._compute(index)
             longest = max(longest, time.perf_counter() - started)
         return longest
 
-    def _compute(self, place: int) -> None:
-        found = self.pieces[place]()
-        with self.finding:
-            if place not in self.found:
-                self.found[place] = found
-                if len(self.found) == len(self.pieces) and not self.errors:
+    def _compute(self, index: int) -> None:
+        result = self.pieces[index]()
+        with self.noting:
+            if index not in self.results:
+                self.results[index] = result
+                if len(self.results) == len(self.pieces) and not self.errors:
                     self.complete.release()
 
     def fail(self, error: BaseException) -> None:
-        with self.finding:
-            if not self.errors and len(self.found) < len(self.pieces):
+        with self.noting:
+            if not self.errors and len(self.results) < len(self.pieces):
                 self.complete.release()
             self.errors.append(error)
 
     def _await(self, longest: float) -> None:
         """Until every piece is found. The bits of a piece are the same whoever computes it."""
-        while len(self.found) < len(self.pieces) and not self.errors:
-            late = min(
-                self.begun.keys() - self.found.keys(), key=self.begun.__getitem__, default=None
-            )
+        while len(self.results) < len(self.pieces) and not self.errors:
+            under_way = self.started.keys() - self.results.keys()
+            late = min(under_way, key=self.started.__getitem__, default=None)
             if not self.twice or longest == 0 or late is None:
                 self.complete.acquire()
                 return
-            patience = self.begun[late] + OVERDUE * longest - time.perf_counter()
+            patience = self.started[late] + OVERDUE * longest - time.perf_counter()
             if patience <= 0:
                 self._compute(late)
             elif self.complete.acquire(timeout=patience):

@@ -153,12 +153,12 @@ def matmul_precision(device: torch.device, precision: str) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return
-    before = torch.backends.cuda.matmul.allow_tf32
+    allowed = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
 def missing_triton() -> str | None:

@@ -40,15 +40,16 @@ class Part:
         """What an epoch begins with, for two threads: the tables' halves, which `second_halves`
         makes terms of.
         """
+        arguments = (self.parameters, self.terms)
         return [
-            partial(half, self.parameters, self.terms)
-            for half in (self.maker.attend, self.maker.project)
+            partial(self.maker.attend, *arguments),
+            partial(self.maker.project, *arguments),
         ]
 
     def second_halves(self, tables: Tables) -> list[Callable[[], None]]:
         return [
-            partial(half, tables, self.terms)
-            for half in (self.maker.complete_first, self.maker.complete_second)
+            partial(self.maker.complete_first, tables, self.terms),
+            partial(self.maker.complete_second, tables, self.terms),
         ]
 
     def backward_halves(self, tables: Tables) -> list[Callable[[], None]]:
@@ -62,9 +63,8 @@ class Part:
 class GridTransformer(Engine):
     name: ClassVar[str] = "grid"
     settings: TransformerSettings
-    output_multiple: ClassVar[int] = (
-        16  # padded outputs: rows start on a cache line, products have round sizes
-    )
+    # Padded outputs: rows start on a cache line, products have round sizes
+    output_multiple: ClassVar[int] = 16
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
@@ -77,17 +77,19 @@ class GridTransformer(Engine):
         """Everything an epoch needs beside the parameters; rate and scale (n,)."""
         cost = max(map(operations, self.runs))
         size = self.count if self.device.type == "cuda" else max(1, int(SMALL / cost))
-        self.parts = [
-            self._part(slice(start, start + size), rate, scale)
-            for start in range(0, self.count, size)
-        ]
+        starts = range(0, self.count, size)
+        self.parts = [self._part(slice(start, start + size), rate, scale) for start in starts]
         pairs = int(self.weights[0].count_nonzero())
         self.grid = Grid(
             self.labels, self.hidden, self.outputs, self.gelu, self.parts[0].terms, pairs
         )
-        terms = [one for part in self.parts for one in part.terms.each()]
-        gradients = [one for part in self.parts for one in part.d_terms.each()]
-        self.networks = list(zip(terms, gradients, map(self.grid.pairs, self.weights), strict=True))
+        terms: list[Terms] = []
+        gradients: list[Terms] = []
+        for part in self.parts:
+            terms += part.terms.each()
+            gradients += part.d_terms.each()
+        pairs_of_networks = map(self.grid.pairs, self.weights)
+        self.networks = list(zip(terms, gradients, pairs_of_networks, strict=True))
         if self.device.type == "cpu":
             # Allocated and freed: glibc then keeps freed memory up to that size. Pages that are new
             # every epoch cost 1 ms.
@@ -140,18 +142,13 @@ class GridTransformer(Engine):
         return Flat(self.count, layout, self.device, self.dtype)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
-        P, m, heads, size = (
-            self.parameters,
-            self.hidden,
-            self.settings.heads,
-            self.settings.head_size,
-        )
+        P, m = self.parameters, self.hidden
+        heads, size = self.settings.heads, self.settings.head_size
         P["embed"].copy_(stacked["embed.W_E"])
         P["pos"].copy_(stacked["pos_embed.W_pos"])
         for index, name in enumerate("QKV"):
-            P["QKV"][:, :, index, :heads, :size].copy_(
-                stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2)
-            )
+            weights = stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2)
+            P["QKV"][:, :, index, :heads, :size].copy_(weights)
         P["O"][:, :heads, :size].copy_(stacked["blocks.0.attn.W_O"])
         P["IU"][:, :, :m].copy_(stacked["blocks.0.mlp.W_in"])
         P["IU"][:, :, m : m + self.outputs].copy_(stacked["unembed.W_U"])
@@ -159,58 +156,53 @@ class GridTransformer(Engine):
             P[name].copy_(stacked[f"blocks.0.mlp.{name}"])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        P, m, heads, size = (
-            values or self.parameters,
-            self.hidden,
-            self.settings.heads,
-            self.settings.head_size,
-        )
+        P, m = values or self.parameters, self.hidden
+        heads, size = self.settings.heads, self.settings.head_size
         qkv = P["QKV"][:, :, :, :heads, :size].transpose(1, 3)  # (n, h, 3, d, e)
-        return {
-            "embed.W_E": P["embed"],
-            "pos_embed.W_pos": P["pos"],
-            **{f"blocks.0.attn.W_{name}": qkv[:, :, index] for index, name in enumerate("QKV")},
-            "blocks.0.attn.W_O": P["O"][:, :heads, :size],
-            "blocks.0.mlp.W_in": P["IU"][:, :, :m],
-            **{f"blocks.0.mlp.{name}": P[name] for name in ("b_in", "W_out", "b_out")},
-            "unembed.W_U": P["IU"][:, :, m : m + self.outputs],
-        }
+        exported = {"embed.W_E": P["embed"], "pos_embed.W_pos": P["pos"]}
+        for index, name in enumerate("QKV"):
+            exported[f"blocks.0.attn.W_{name}"] = qkv[:, :, index]
+        exported["blocks.0.attn.W_O"] = P["O"][:, :heads, :size]
+        exported["blocks.0.mlp.W_in"] = P["IU"][:, :, :m]
+        for name in ("b_in", "W_out", "b_out"):
+            exported[f"blocks.0.mlp.{name}"] = P[name]
+        exported["unembed.W_U"] = P["IU"][:, :, m : m + self.outputs]
+        return exported
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
         with self._computing():
             tables = self._tables()
-            losses = [
-                self._losses(self.networks[start : start + AT_ONCE])
-                for start in range(0, self.count, AT_ONCE)
-            ]
-            for part in self.parts:
+            losses: list[Tensor] = []
+            for start in range(0, self.count, AT_ONCE):
+                losses += self._losses(self.networks[start : start + AT_ONCE])
+            halves: list[Callable[[], None]] = []
+            for part, part_tables in zip(self.parts, tables, strict=True):
                 part.maker.share_base(part.d_terms)
-            both = zip(self.parts, tables, strict=True)
-            self.crew.run([half for part, made in both for half in part.backward_halves(made)])
+                halves += part.backward_halves(part_tables)
+            self.crew.run(halves)
         # In the caller's mode: tensors made in inference mode could not be changed outside it.
-        return torch.stack([loss for some in losses for loss in some])
+        return torch.stack(losses)
 
     def _tables(self) -> list[Tables]:
         """Of every part; its terms are made too."""
-        made = self.crew.run([half for part in self.parts for half in part.first_halves()])
-        halves = zip(made[::2], made[1::2], strict=True)
-        tables = [Tables(**vars(attended), projected=projected) for attended, projected in halves]
-        both = zip(self.parts, tables, strict=True)
-        self.crew.run(
-            [half for part, part_tables in both for half in part.second_halves(part_tables)]
-        )
+        first = [half for part in self.parts for half in part.first_halves()]
+        results = self.crew.run(first)
+        tables: list[Tables] = []
+        second: list[Callable[[], None]] = []
+        for part, attended, projected in zip(self.parts, results[::2], results[1::2], strict=True):
+            tables.append(Tables(**vars(attended), projected=projected))
+            second += part.second_halves(tables[-1])
+        self.crew.run(second)
         return tables
 
     def _losses(self, networks: Sequence[tuple[Terms, Terms, list[Pairs]]]) -> list[Tensor]:
         """The grid of some networks, forward and backward: their losses; the terms' gradients
         are left in the parts.
         """
-        pieces = [
-            partial(self.grid.share, terms, pairs)
-            for terms, _, strips in networks
-            for pairs in strips
-        ]
+        pieces = []
+        for terms, _, strips in networks:
+            pieces += [partial(self.grid.share, terms, pairs) for pairs in strips]
         shares, count = iter(self.crew.run(pieces, twice=True)), len(self.grid.strips)
         sums: list[Callable[[], Any]] = []
         for _, gradients, strips in networks:
@@ -225,29 +217,20 @@ class GridTransformer(Engine):
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         with self._computing():
             self._tables()
-            strips = self.grid.every
-            judged = self.crew.run(
-                [
-                    partial(self.grid.judge, terms, pairs)
-                    for terms, *_ in self.networks
-                    for pairs in strips
-                ]
-            )
-        losses, rights = (
-            torch.cat(parts).view(self.count, self.modulus, -1).mT
-            for parts in zip(*judged, strict=True)
-        )
-        return losses, rights
+            pieces = []
+            for terms, *_ in self.networks:
+                pieces += [partial(self.grid.judge, terms, pairs) for pairs in self.grid.every]
+            losses, rights = zip(*self.crew.run(pieces), strict=True)
+        return self._as_grid(losses), self._as_grid(rights)
+
+    def _as_grid(self, parts: Sequence[Tensor]) -> Tensor:
+        """(n, a, b) of what strips say of their pairs."""
+        return torch.cat(list(parts)).view(self.count, self.modulus, -1).mT
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        precision, threads = (
-            matmul_precision(self.device, self.precision),
-            one_thread(self.device.type == "cpu"),
-        )
-        with (
-            precision,
-            threads,
-            torch.inference_mode(),
-        ):  # which costs each operation less than no_grad
+        precision = matmul_precision(self.device, self.precision)
+        threads = one_thread(self.device.type == "cpu")
+        # inference mode costs each operation less than no_grad
+        with precision, threads, torch.inference_mode():
             yield

@@ -25,10 +25,8 @@ from torch.nn.functional import embedding_bag, gelu
 from algophase.training.engines.grid_tables import Terms
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
 
-STRIP_BYTES = (
-    7 * 2**18
-    # Of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
-)
+# Of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
+STRIP_BYTES = 7 * 2**18
 MOST_STRIPS = 12  # each has a sum for every a, and these are added up
 
 
@@ -38,35 +36,33 @@ class StripSums:
 
     loss: Tensor  # of its pairs (R,)
     readout: Tensor  # (v, m)
-    table: Sequence[
-        Tensor
-    ]  # of the strip's own rows of T: those of every a, of its values of b, and of the base
+    # of the strip's own rows of T: those of every a, of its values of b, and of the base
+    table: Sequence[Tensor]
     attention: Tensor  # of its pairs (R, 2 h)
 
 
 class Pairs:
     """Some pairs of a strip, R of them.
 
-    places: b p + a of each. rows: those of T that each takes (R, 2 h + 1). own: those that the
-        strip may take, in ascending
-    order, in three runs.
+    numbers: b p + a of each. rows: those of T that each takes (R, 2 h + 1). own: those that the
+    strip may take, in ascending order, in three runs.
     """
 
-    def __init__(self, places: Tensor, rows: Tensor, own: Sequence[Tensor], labels: Tensor) -> None:
-        self.places, self.own, self.labels = places, torch.cat(list(own)), labels
+    def __init__(
+        self, numbers: Tensor, rows: Tensor, own: Sequence[Tensor], labels: Tensor
+    ) -> None:
+        self.numbers, self.own, self.labels = numbers, torch.cat(list(own)), labels
         self.own_sizes = [len(run) for run in own]
-        self.each = rows.shape[1]
+        self.per_pair = rows.shape[1]
         self.rows, self.of_heads = rows.flatten(), rows[:, :-1].flatten()
-        self.starts = torch.arange(
-            0, len(self.rows) + 1, self.each, device=rows.device, dtype=rows.dtype
-        )
-        self.pair_of_head = (
-            torch.arange(len(self.of_heads), device=rows.device) // (self.each - 1)
-        ).to(rows)
+        pairs = torch.arange(len(rows) + 1, device=rows.device, dtype=rows.dtype)
+        self.starts = pairs * self.per_pair
+        heads = torch.arange(len(self.of_heads), device=rows.device)
+        self.pair_of_head = (heads // (self.per_pair - 1)).to(rows)
 
     def taken(self, coefficients: Tensor) -> Tensor:
         """(R, 2 h + 1) of the whole grid's (b, a, 2 h + 1)."""
-        return coefficients.view(-1, self.each).index_select(0, self.places)
+        return coefficients.view(-1, self.per_pair).index_select(0, self.numbers)
 
     def sums(self, table: Tensor, weights: Tensor) -> Tensor:
         """(R, W): weights (R, 2 h + 1) times rows of T."""
@@ -75,16 +71,14 @@ class Pairs:
     def attention_backward(self, table: Tensor, back: Tensor) -> Tensor:
         """d weights (R, 2 h) of `sums`, given d sums; that of the base is always 1."""
         backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-        return backward(back, table, self.of_heads, self.starts, self.pair_of_head, 0).view(
-            -1, self.each - 1
-        )
+        gradient = backward(back, table, self.of_heads, self.starts, self.pair_of_head, 0)
+        return gradient.view(-1, self.per_pair - 1)
 
     def table_backward(self, weights: Tensor, back: Tensor) -> Sequence[Tensor]:
         """d T of `sums`, its own rows only, given d sums."""
         order, rows, starts = self._turned
-        return _bags(back, rows, starts, weights.flatten().index_select(0, order)).split(
-            self.own_sizes
-        )
+        in_order = weights.flatten().index_select(0, order)
+        return _bags(back, rows, starts, in_order).split(self.own_sizes)
 
     @cached_property
     def _turned(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -95,7 +89,8 @@ class Pairs:
         order = torch.argsort(own, stable=True)
         starts = torch.bincount(own, minlength=len(self.own)).cumsum(0)
         starts = torch.cat([starts.new_zeros(1), starts])
-        return order.to(self.rows), (order // self.each).to(self.rows), starts.to(self.rows)
+        pair = order // self.per_pair
+        return order.to(self.rows), pair.to(self.rows), starts.to(self.rows)
 
 
 def _bags(table: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
@@ -125,36 +120,34 @@ class Grid:
         self.strips = [slice(start, stop) for start, stop in pairwise(edges)]
         self.labels = labels.T.flatten()  # (b a)
         self.whole_base = like.base.shape[1] == p
-        a, b = (
-            torch.arange(p, device=device).repeat(p)[:, None],
-            torch.arange(p, device=device).repeat_interleave(p)[:, None],
-        )
+        numbers = torch.arange(p, device=device)
+        a, b = numbers.repeat(p)[:, None], numbers.repeat_interleave(p)[:, None]
         head = torch.arange(self.heads, device=device)
         base = 2 * p * self.heads + b * self.whole_base
-        self.rows = torch.cat(
-            [a * self.heads + head, (p + b) * self.heads + head, base], dim=1
-        ).int()
+        of_heads = [a * self.heads + head, (p + b) * self.heads + head]
+        self.rows = torch.cat([*of_heads, base], dim=1).int()
         self.every = self.pairs(torch.ones_like(labels))
 
     def _own(self, strip: slice) -> list[Tensor]:
         """The rows of T that a strip takes: of every a, of its values of b, and the base."""
         p, heads, start, stop = self.p, self.heads, strip.start, strip.stop
-        base = (
-            (2 * p * heads + start, 2 * p * heads + stop)
-            if self.whole_base
-            else (2 * p * heads, 2 * p * heads + 1)
-        )
+        before_base = 2 * p * heads
+        base = (before_base, before_base + 1)
+        if self.whole_base:
+            base = (before_base + start, before_base + stop)
         runs = [(0, p * heads), ((p + start) * heads, (p + stop) * heads), base]
         return [torch.arange(*run, device=self.labels.device, dtype=torch.int32) for run in runs]
 
     def pairs(self, weights: Tensor) -> list[Pairs]:
         """The pairs of each strip that have a weight other than 0 in (a, b)."""
         chosen = weights.T.flatten().nonzero()[:, 0]
-        made = []
+        pairs = []
         for strip in self.strips:
-            places = chosen[(chosen >= strip.start * self.p) & (chosen < strip.stop * self.p)]
-            made.append(Pairs(places, self.rows[places], self._own(strip), self.labels[places]))
-        return made
+            in_strip = (chosen >= strip.start * self.p) & (chosen < strip.stop * self.p)
+            numbers = chosen[in_strip]
+            rows, labels = self.rows[numbers], self.labels[numbers]
+            pairs.append(Pairs(numbers, rows, self._own(strip), labels))
+        return pairs
 
     def _forward(self, t: Terms, pairs: Pairs, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these
@@ -170,9 +163,8 @@ class Grid:
         logits, post, raw = self._forward(t, pairs, weights)
         loss, slope = loss_and_slope(logits[:, : self.outputs], pairs.labels)
         back = slope.new_empty(len(slope), t.table.shape[1])
-        hidden, d_logits, padding = back.tensor_split(
-            (self.hidden, self.hidden + self.outputs), dim=1
-        )
+        edges = (self.hidden, self.hidden + self.outputs)
+        hidden, d_logits, padding = back.tensor_split(edges, dim=1)
         torch.mul(slope, self.weight, out=d_logits)
         padding.zero_()
         d_readout = torch.mm(d_logits.T, post)
@@ -206,7 +198,7 @@ class Grid:
         _add_up([share.readout for share in shares], out.readout[: self.outputs])
         attention = out.coefficients.view(self.p**2, -1)[:, :-1]
         for share, pairs in zip(shares, training, strict=True):
-            attention.index_copy_(0, pairs.places, share.attention)
+            attention.index_copy_(0, pairs.numbers, share.attention)
         return torch.cat([share.loss for share in shares]).sum() * self.weight
 
     def judge(self, t: Terms, pairs: Pairs) -> tuple[Tensor, Tensor]:

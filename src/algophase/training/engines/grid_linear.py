@@ -29,18 +29,16 @@ class GridLinear(Engine):
         self.shared = model in ("alpha", "beta", "gamma")
         self.two_layers = model in ("beta", "gamma")
         self.bias_count = 2.0 if model == "gamma" else 1.0  # gamma adds b_1 with each operand
-        a, b = (
-            torch.triu_indices(p, p)
-            if self.shared
-            else torch.cartesian_prod(torch.arange(p), torch.arange(p)).T
-        ).to(device)
+        weights = self.weights
+        if self.shared:
+            pairs = torch.triu_indices(p, p)
+            off_diagonal = 1 - torch.eye(p, device=device, dtype=self.dtype)
+            weights = weights + weights.mT * off_diagonal
+        else:
+            pairs = torch.cartesian_prod(torch.arange(p), torch.arange(p)).T
+        a, b = pairs.to(device)
         self.first, self.second = a, b
         self.pair_labels = self.labels[a, b]
-        weights = (
-            self.weights + self.weights.mT * (1 - torch.eye(p, device=device, dtype=self.dtype))
-            if self.shared
-            else self.weights
-        )
         self.pair_weights = weights[:, a, b]
         # which pairs a token is in, (p, B): turns the sum over pairs into a product, the same every
         # time
@@ -78,15 +76,13 @@ class GridLinear(Engine):
         """
         P = self.parameters
         table_1, table_2, read_1, read_2 = self._halves()
-        x1 = torch.baddbmm(self.bias_count * P["l1.bias"][:, None], table_1, read_1.mT)
-        x2 = (
-            torch.bmm(table_2, read_2.mT)
-            if not self.shared
-            else x1 - self.bias_count * P["l1.bias"][:, None]
-        )
+        bias = self.bias_count * P["l1.bias"][:, None]
+        x1 = torch.baddbmm(bias, table_1, read_1.mT)
         if self.shared:
+            x2 = x1 - bias
             hidden = x1[:, self.first].add_(x2[:, self.second]).relu_()
         else:
+            x2 = torch.bmm(table_2, read_2.mT)
             hidden = (x1[:, :, None] + x2[:, None]).relu_().flatten(1, 2)
         last = hidden
         if self.two_layers:

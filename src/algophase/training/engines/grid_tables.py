@@ -5,10 +5,11 @@ Every token's query, key and value is needed once, not once per pair. With x_1, 
 operands' embeddings (position added), u = v W_O the heads' outputs and A the interpolated attention
 of the last position, the residual stream before the MLP is
 
-    two positions      x_2[b] + (2 - rate) sum_h u_2[h, b] + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
+    two positions      x_2[b] + (2 - rate) sum_h u_2[h, b]
+                           + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
     with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h]
-                           + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] -
-                           u_3[h])
+                           + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h])
+                           + sum_h A_2[h, a, b] (u_2[h, b] - u_3[h])
 
 because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] +
 A_2 U_2[h, b] (A_2 is -A_1 in the first). Projected through [W_in | W_U] at once, U and base become
@@ -102,16 +103,15 @@ class TableMaker:
     """Forward and backward between an ensemble's parameters and its tables.
 
     Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out
-        (m, d), b_out (d).
+    (m, d), b_out (d).
     """
 
     def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
         self.task, self.p, self.hidden = task, task.modulus, hidden
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
         self.rest, self.rate_scale = 1 - self.rate, self.rate * self.scale
-        self.total = (
-            task.context - (task.context - 1) * self.rate[:, 0]
-        )  # what a head's weights of all positions add up to
+        # what a head's weights of all positions add up to
+        self.total = task.context - (task.context - 1) * self.rate[:, 0]
 
     def _input(self, P: Flat, position: int) -> Tensor:
         """x_1, x_2 (n, p, d) or the equals sign's x_3 (n, 1, d), for position 0, 1 or 2."""
@@ -126,19 +126,19 @@ class TableMaker:
 
     def attend(self, P: Flat, terms: Terms) -> Attended:
         """What does not need the projection. The readout is left in the terms."""
-        p, x = (
-            self.p,
-            torch.cat([self._input(P, position) for position in range(self.task.context)], dim=1),
-        )
+        p, positions = self.p, range(self.task.context)
+        x = torch.cat([self._input(P, position) for position in positions], dim=1)
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
-        torch.bmm(P["IU"][:, :, self.hidden :].mT, P["W_out"].mT, out=terms.readout)
+        w_u = P["IU"][:, :, self.hidden :]
+        torch.bmm(w_u.mT, P["W_out"].mT, out=terms.readout)
         qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
         q = qkv[:, self._asking, 0].transpose(1, 2)
         k, v = qkv[:, :, 1].transpose(1, 2), qkv[:, :, 2].transpose(1, 2)
         if not self.task.equals_sign:
             own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
-            soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
+            scores = k[:, :, :p] @ q.mT - own[:, :, None, :]
+            soft_1 = torch.sigmoid(scores * self.scale)
             return Attended(
                 inputs=x,
                 queries=q,
@@ -148,36 +148,40 @@ class TableMaker:
                 softmax_2=None,
                 own_value=None,
             )
-        # one query; its scores depend on a alone, b alone, and on nothing
-        scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
-        s1, s2, s3 = (
-            scores[:, :, :p, None],
-            scores[:, :, None, p : 2 * p],
-            scores[:, :, 2 * p :, None],
-        )
-        top = torch.maximum(torch.maximum(s1, s2), s3)
-        e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
-        whole = e1 + e2 + e3
+        soft_1, soft_2 = self._softmax_of_three(q, k)
         own_value = v[:, :, 2 * p :]
         return Attended(
             inputs=x,
             queries=q,
             keys=k,
             values=v[:, :, : 2 * p] - own_value,
-            softmax_1=e1 / whole,
-            softmax_2=e2 / whole,
+            softmax_1=soft_1,
+            softmax_2=soft_2,
             own_value=own_value,
         )
+
+    def _softmax_of_three(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the operands, beside the equals sign: (n, h, a, b) each. There is one query; its
+        scores depend on a alone, b alone, and on nothing."""
+        p = self.p
+        scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
+        s1, s2 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p]
+        s3 = scores[:, :, 2 * p :, None]
+        top = torch.maximum(torch.maximum(s1, s2), s3)
+        e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
+        whole = e1 + e2 + e3
+        return e1 / whole, e2 / whole
 
     def project(self, P: Flat, terms: Terms) -> Tensor:
         """W_O [W_in | W_U] (n, h, e, W): what needs no attention. The base without the heads'
         outputs is left in the terms.
         """
         heads, size = P["O"].shape[1:3]
-        bias = torch.cat(
-            [P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, self.hidden :])[:, 0]], dim=1
-        )
-        torch.baddbmm(bias[:, None], self._input(P, self.task.context - 1), P["IU"], out=terms.base)
+        w_u = P["IU"][:, :, self.hidden :]
+        direct = torch.bmm(P["b_out"][:, None], w_u)[:, 0]
+        bias = torch.cat([P["b_in"], direct], dim=1)
+        asking = self._input(P, self.task.context - 1)
+        torch.baddbmm(bias[:, None], asking, P["IU"], out=terms.base)
         return torch.bmm(P["O"].flatten(1, 2), P["IU"]).unflatten(1, (heads, size))
 
     def complete_first(self, t: Tables, terms: Terms) -> None:
@@ -274,14 +278,13 @@ class TableMaker:
         p, rate, asking = self.p, self.rate, self._asking
         q, k, (d_attention_1, d_attention_2) = t.queries, t.keys, g.attention
         if t.softmax_2 is None:
-            d_softmax = torch.sub(
-                d_attention_1, d_attention_2, out=torch.empty_like(t.softmax_1)
-            )  # contiguous, unlike both
-            d_score = torch.ops.aten.sigmoid_backward(d_softmax, t.softmax_1).mul_(
-                self.rate_scale
-            )  # (n, h, a, b)
+            d_softmax = torch.empty_like(t.softmax_1)  # contiguous, unlike both
+            torch.sub(d_attention_1, d_attention_2, out=d_softmax)
+            d_score = torch.ops.aten.sigmoid_backward(d_softmax, t.softmax_1)
+            d_score.mul_(self.rate_scale)  # (n, h, a, b)
             over_a = d_score.sum(2)[..., None]  # (n, h, b, 1)
-            d_qkv[:, asking, 0] = (d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]).transpose(1, 2)
+            dq = d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]
+            d_qkv[:, asking, 0] = dq.transpose(1, 2)
             d_qkv[:, :p, 1] = (d_score @ q).transpose(1, 2)
             d_qkv[:, p:, 1] = (-over_a * q).transpose(1, 2)
             return

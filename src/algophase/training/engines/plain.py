@@ -60,13 +60,12 @@ def loss_and_gradients(
     values = {name: parameter.detach().requires_grad_() for name, parameter in parameters.items()}
     logits = functional_call(network, values, (sequences,))
     weights = logits.new_full((1, len(logits)), 1 / len(logits))
-    loss = weighted_cross_entropy(logits[None], right_answers, weights)[
-        0
-    ]  # it keeps its digits in float32
+    losses = weighted_cross_entropy(logits[None], right_answers, weights)
+    loss = losses[0]  # it keeps its digits in float32
     # With attention rate 0, queries and keys are not used at all.
-    found = torch.autograd.grad(loss, list(values.values()), allow_unused=True)
+    with_unused = torch.autograd.grad(loss, list(values.values()), allow_unused=True)
     gradients = {}
-    for name, gradient in zip(values, found, strict=True):
+    for name, gradient in zip(values, with_unused, strict=True):
         gradients[name] = torch.zeros_like(values[name]) if gradient is None else gradient
     return loss.detach(), gradients
 

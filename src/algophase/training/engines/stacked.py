@@ -33,19 +33,17 @@ class StackedEngine(Engine):
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
         flat = self.weights.flatten(1)
-        self.pairs = (
-            (flat > 0).nonzero()[:, 1].view(self.count, -1)
-        )  # (n, B): every network has as many training pairs
+        # (n, B): every network has as many training pairs
+        self.pairs = (flat > 0).nonzero()[:, 1].view(self.count, -1)
         first, second = self.pairs // self.modulus, self.pairs % self.modulus
-        self.places = self._places(first, second)
+        self.one_hot = self._one_hot(first, second)
         self.pair_labels = self.labels[first, second]
         self.pair_weights = flat.gather(1, self.pairs)
         if isinstance(self.settings, TransformerSettings):
             self.rate = run_values(runs, "attention_rate", device, self.dtype)
             self.scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
-        self.kernels = (
-            device.type == "cuda" and self.dtype == torch.float32 and missing_triton() is None
-        )
+        on_gpu = device.type == "cuda" and self.dtype == torch.float32
+        self.kernels = on_gpu and missing_triton() is None
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -65,7 +63,7 @@ class StackedEngine(Engine):
         activations = 24 * network.width * network.layers * task.context
         return pairs * (activations + 4 * task.context * p + 6 * task.logits)
 
-    def _places(self, first: Tensor, second: Tensor) -> Tensor:
+    def _one_hot(self, first: Tensor, second: Tensor) -> Tensor:
         """One-hot rows (n, s, B, padded p) that pick, for operands (n, B), each position's row of
         its table.
 
@@ -74,21 +72,22 @@ class StackedEngine(Engine):
         picks = [first, second]
         if self.task.equals_sign:
             picks.append(torch.zeros_like(first))
-        return F.one_hot(torch.stack(picks, dim=1), _padded(self.modulus)).to(self.dtype)
+        picked = torch.stack(picks, dim=1)
+        return F.one_hot(picked, _padded(self.modulus)).to(self.dtype)
 
-    def logits(self, P: Parameters, places: Tensor) -> Tensor:
-        """(n, B, outputs) for places (n, s, B, padded p)."""
+    def logits(self, P: Parameters, one_hot: Tensor) -> Tensor:
+        """(n, B, outputs) for one-hot rows (n, s, B, padded p)."""
         if isinstance(self.settings, LinearSettings):
-            return linear_logits(P, self.settings.model, places)
+            return linear_logits(P, self.settings.model, one_hot)
         assert isinstance(self.settings, TransformerSettings)
-        return self._transformer_logits(P, self.settings, places)
+        return self._transformer_logits(P, self.settings, one_hot)
 
     def loss_and_gradient(self) -> Tensor:
         with matmul_precision(self.device, self.precision), torch.enable_grad():
-            values = {
-                name: value.detach().requires_grad_() for name, value in self.parameters.items()
-            }
-            logits = self.logits(values, self.places)
+            values = {}
+            for name, value in self.parameters.items():
+                values[name] = value.detach().requires_grad_()
+            logits = self.logits(values, self.one_hot)
             loss = weighted_cross_entropy(
                 logits, self.pair_labels, self.pair_weights, fused=self.kernels
             )
@@ -102,48 +101,48 @@ class StackedEngine(Engine):
         p, judged = self.modulus, []
         numbers = torch.arange(p, device=self.device)
         for a in numbers:  # a row of the grid at a time: memory stays below that of a training step
-            places = self._places(a.expand(self.count, p), numbers.expand(self.count, p))
+            one_hot = self._one_hot(a.expand(self.count, p), numbers.expand(self.count, p))
             with matmul_precision(self.device, self.precision):
-                logits = self.logits(dict(self.parameters), places)
+                logits = self.logits(dict(self.parameters), one_hot)
             judged.append(loss_and_right(logits, self.labels[a]))
         losses, rights = zip(*judged, strict=True)
         return torch.stack(losses, dim=1), torch.stack(rights, dim=1)
 
     def _transformer_logits(
-        self, P: Parameters, settings: TransformerSettings, places: Tensor
+        self, P: Parameters, settings: TransformerSettings, one_hot: Tensor
     ) -> Tensor:
-        n, _, count, _ = places.shape
+        n, _, count, _ = one_hot.shape
         tables = self._tables(P)  # (n, s, padded p, d)
-        x = _gather(places, tables)  # (n, s, B, d)
+        x = _gather(one_hot, tables)  # (n, s, B, d)
         for layer in range(settings.layers):
-            query, key, value = (
-                P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV"
-            )  # (n, d, h, e)
+            block = f"blocks.{layer}"
+            query = P[f"{block}.attn.W_Q"].transpose(1, 2)  # (n, d, h, e)
+            key = P[f"{block}.attn.W_K"].transpose(1, 2)
+            value = P[f"{block}.attn.W_V"].transpose(1, 2)
             # Only the last position asks in the last layer; elsewhere queries are made together
             # with keys and values.
             last = layer == settings.layers - 1
             joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
             asking = x[:, -1:] if last else x
+            q = None
             if layer == 0:  # once per token, then gathered
-                joint_rows = _gather(places, _times(tables, joint))
-                q = (
-                    _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2)))
-                    if last
-                    else None
-                )
+                joint_rows = _gather(one_hot, _times(tables, joint))
+                if last:
+                    query_table = _times(tables[:, -1:], query.flatten(2))
+                    q = _gather(one_hot[:, -1:], query_table)
             elif last:
                 joint_rows, asking = _TimesAndLast.apply(x, joint)
                 q = _times(asking, query.flatten(2))
             else:
-                joint_rows, q = _times(x, joint), None
+                joint_rows = _times(x, joint)
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
-            x = self._after_attention(
-                P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2)
-            )
+            rows, z_rows = asking.flatten(1, 2), z.flatten(1, 2)
+            x = self._after_attention(P, settings, block, rows, z_rows)
             x = x.view(n, -1, count, settings.width)
         unembed = P["unembed.W_U"]
         outputs = unembed.shape[2]
-        return torch.bmm(x[:, -1], F.pad(unembed, (0, _padded(outputs) - outputs)))[..., :outputs]
+        padded_unembed = F.pad(unembed, (0, _padded(outputs) - outputs))
+        return torch.bmm(x[:, -1], padded_unembed)[..., :outputs]
 
     def _tables(self, P: Parameters) -> Tensor:
         """What each position's residual stream starts from, by token: (n, s, padded p, d)."""
@@ -160,10 +159,12 @@ class StackedEngine(Engine):
     ) -> Tensor:
         """Output projection and MLP: x (n, rows, d), z (n, rows, h * e) -> (n, rows, d)."""
         middle = torch.baddbmm(x, z, P[f"{prefix}.attn.W_O"].flatten(1, 2))
-        pre, bias = torch.bmm(middle, P[f"{prefix}.mlp.W_in"]), P[f"{prefix}.mlp.b_in"]
+        pre = torch.bmm(middle, P[f"{prefix}.mlp.W_in"])
+        bias = P[f"{prefix}.mlp.b_in"]
         relu = settings.activation == "relu"
         post = bias_relu(pre, bias, fused=self.kernels) if relu else F.gelu(pre + bias[:, None])
-        return (middle + P[f"{prefix}.mlp.b_out"][:, None]).baddbmm_(post, P[f"{prefix}.mlp.W_out"])
+        with_bias = middle + P[f"{prefix}.mlp.b_out"][:, None]
+        return with_bias.baddbmm_(post, P[f"{prefix}.mlp.W_out"])
 
 
 class _TimesAndLast(torch.autograd.Function):
@@ -193,12 +194,14 @@ def _padded(count: int) -> int:
 
 def _padded_rows(tables: Tensor) -> Tensor:
     """(..., p, d) with rows of zeros below, which nothing picks."""
-    return F.pad(tables, (0, 0, 0, _padded(tables.shape[-2]) - tables.shape[-2]))
+    rows = tables.shape[-2]
+    return F.pad(tables, (0, 0, 0, _padded(rows) - rows))
 
 
-def _gather(places: Tensor, tables: Tensor) -> Tensor:
+def _gather(one_hot: Tensor, tables: Tensor) -> Tensor:
     """Rows (n, s, B, k) of tables (n, s, padded p, k)."""
-    return torch.bmm(places.flatten(0, 1), tables.flatten(0, 1)).unflatten(0, places.shape[:2])
+    rows = torch.bmm(one_hot.flatten(0, 1), tables.flatten(0, 1))
+    return rows.unflatten(0, one_hot.shape[:2])
 
 
 def _times(x: Tensor, weights: Tensor) -> Tensor:
@@ -206,14 +209,12 @@ def _times(x: Tensor, weights: Tensor) -> Tensor:
     return torch.bmm(x.flatten(1, 2), weights).unflatten(1, x.shape[1:3])
 
 
-def linear_logits(P: Parameters, model: str, places: Tensor) -> Tensor:
+def linear_logits(P: Parameters, model: str, one_hot: Tensor) -> Tensor:
     """Appendix E with a leading axis over networks."""
     table_1 = P["embed1.weight"] if model == "alpha-prime" else P["embed.weight"]
     table_2 = P["embed2.weight"] if model == "alpha-prime" else P["embed.weight"]
-    x1, x2 = (
-        torch.bmm(places[:, place], _padded_rows(table))
-        for place, table in enumerate((table_1, table_2))
-    )
+    x1 = torch.bmm(one_hot[:, 0], _padded_rows(table_1))
+    x2 = torch.bmm(one_hot[:, 1], _padded_rows(table_2))
     bias, weight = P["l1.bias"][:, None], P["l1.weight"].mT
     if model == "delta":
         hidden = torch.baddbmm(bias, torch.cat([x1, x2], dim=2), weight)
@@ -234,11 +235,10 @@ def attend_reference(
     and scale (n,).
     """
     q, k, v = (x.unflatten(3, (heads, -1)) for x in (q, k, v))
-    scores = torch.stack(
-        [(q * k[:, s : s + 1]).sum(-1) for s in range(k.shape[1])], dim=-1
-    )  # (n, asking, B, h, s)
-    pattern = torch.softmax(scores * scale.view(-1, 1, 1, 1, 1), dim=-1)
-    pattern = rate.view(-1, 1, 1, 1, 1) * pattern + (1 - rate.view(-1, 1, 1, 1, 1))
+    scores = torch.stack([(q * k[:, s : s + 1]).sum(-1) for s in range(k.shape[1])], dim=-1)
+    rate, scale = rate.view(-1, 1, 1, 1, 1), scale.view(-1, 1, 1, 1, 1)
+    pattern = torch.softmax(scores * scale, dim=-1)  # (n, asking, B, h, s)
+    pattern = rate * pattern + (1 - rate)
     z = pattern[..., :1] * v[:, :1]
     for s in range(1, k.shape[1]):
         z = z + pattern[..., s : s + 1] * v[:, s : s + 1]
@@ -259,7 +259,8 @@ class _Attend(torch.autograd.Function):
     ) -> Tensor:
         from algophase.training.kernels.attend import attend_forward
 
-        q, joint = None if q is None else q.contiguous(), joint.contiguous()
+        q = None if q is None else q.contiguous()
+        joint = joint.contiguous()
         ctx.heads = heads
         ctx.save_for_backward(q, joint, rate, scale)
         return attend_forward(*_parts(q, joint), heads, rate, scale)
@@ -269,10 +270,10 @@ class _Attend(torch.autograd.Function):
         from algophase.training.kernels.attend import attend_backward
 
         q, joint, rate, scale = ctx.saved_tensors
-        dq, d_joint = None if q is None else torch.empty_like(q), torch.empty_like(joint)
-        attend_backward(
-            _parts(q, joint), _parts(dq, d_joint), ctx.heads, rate, scale, upstream[0].contiguous()
-        )
+        dq = None if q is None else torch.empty_like(q)
+        d_joint = torch.empty_like(joint)
+        read, written = _parts(q, joint), _parts(dq, d_joint)
+        attend_backward(read, written, ctx.heads, rate, scale, upstream[0].contiguous())
         return dq, d_joint, None, None, None
 
 
