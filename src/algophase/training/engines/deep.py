@@ -123,8 +123,7 @@ class DeepTransformer(InHalf):
         flat = self.weights.flatten(1)
         # every network has as many training pairs
         training = (flat > 0).nonzero()[:, 1].view(self.count, -1)
-        self.pairs = -(-training.shape[1] // (TILE * PARTS)) * TILE * PARTS  # padded
-        self.sizes = self._sizes()
+        self._pad(training.shape[1])
         self.half = Flat(self.count, self.parameters.shapes, device, torch.float16)
         self.partial = self.gradients
         if PARTS > 1:
@@ -135,32 +134,38 @@ class DeepTransformer(InHalf):
         self.layers = [self._layer_memory(layer) for layer in range(self.settings.layers)]
         self._divide_pairs()
         training_pairs = {"LOSS": self.memory["LOSS"], "RIGHT": self.pair_right[0], "JUDGE": False}
-        self.values = self.parameter_values() | self.sizes | self.memory | training_pairs
+        self.values = self.parameter_values() | self._sizes() | self.memory | training_pairs
         self._make_launches()
 
+    def _pad(self, training_pairs: int) -> None:
+        """Sizes of an ensemble as the kernels have them."""
+        self.heads, self.head_size = self.parameters.shapes["O 0"][:2]
+        self.channels = self.heads * self.head_size
+        self.width, self.hidden = self.settings.width, 4 * self.settings.width
+        self.positions, self.tokens = self.task.context, power_of_two(self.modulus)
+        self.padded_outputs = self.parameters.shapes["U"][1]
+        self.gelu = self.settings.activation == "gelu"
+        self.pairs = -(-training_pairs // (TILE * PARTS)) * TILE * PARTS
+
     def _sizes(self) -> dict[str, int]:
-        """Sizes of an ensemble, by the kernels' names."""
-        heads, head_size = self.parameters.shapes["O 0"][:2]
-        d = self.settings.width
+        """By the kernels' names."""
         sizes = token_sizes(self.task)
-        sizes |= {"PA": power_of_two(self.modulus), "S": self.task.context}
-        sizes |= {"T": self.pairs, "PARTS": PARTS, "D": d, "M": 4 * d}
-        sizes |= {"H": heads, "E": head_size, "C": heads * head_size}
-        sizes |= {"V": self.task.logits, "VP": self.parameters.shapes["U"][1]}
-        sizes["GELU"] = self.settings.activation == "gelu"
+        sizes |= {"PA": self.tokens, "S": self.positions, "T": self.pairs, "PARTS": PARTS}
+        sizes |= {"D": self.width, "M": self.hidden, "GELU": self.gelu}
+        sizes |= {"H": self.heads, "E": self.head_size, "C": self.channels}
+        sizes |= {"V": self.task.logits, "VP": self.padded_outputs}
         return sizes
 
     def _memory(self) -> dict[str, Tensor]:
         """What the layers share."""
-        size, runs = self.sizes, self.runs
-        positions, tokens, d, c = (size[name] for name in ("S", "PA", "D", "C"))
-        memory = {"RATE": run_values(runs, "attention_rate", self.device, self.dtype)}
-        memory["SCALE"] = run_values(runs, "head_size", self.device, self.dtype).rsqrt()
+        positions, tokens, d, c = self.positions, self.tokens, self.width, self.channels
+        memory = {"RATE": run_values(self.runs, "attention_rate", self.device, self.dtype)}
+        memory["SCALE"] = run_values(self.runs, "head_size", self.device, self.dtype).rsqrt()
         memory["WEIGHTS"] = self.tensor(self.pairs)
         memory["TOKEN_INPUTS"] = self.tensor(positions, tokens, d)
         memory["TABLES"] = self.tensor(positions, 3, tokens, c)
         memory["D_TABLES"] = self.tensor(PARTS, positions, tokens, 3 * c + d)
-        memory["SLOPE"] = self.half_tensor(self.pairs, size["VP"])
+        memory["SLOPE"] = self.half_tensor(self.pairs, self.padded_outputs)
         memory["E_SLOPE"] = self.exponents(self.pairs // TILE)
         memory["LOSS"] = self.tensor(self.pairs // self._row_tiles().rows)
         memory["NETWORK_LOSS"] = self.tensor()
@@ -170,7 +175,7 @@ class DeepTransformer(InHalf):
         """TOKENS (n, positions, T) and LABELS (n, T) of pairs (n, B), zero in padding."""
         count = pairs.shape[1]
         first, second = pairs // self.modulus, pairs % self.modulus
-        tokens = self.tensor(self.task.context, self.pairs, dtype=torch.int32)
+        tokens = self.tensor(self.positions, self.pairs, dtype=torch.int32)
         tokens[:, 0, :count] = first
         tokens[:, 1, :count] = second
         labels = self.tensor(self.pairs, dtype=torch.int32)
@@ -228,16 +233,16 @@ class DeepTransformer(InHalf):
 
     def _asking(self, layer: int) -> int:
         """Positions that ask: the last alone in the last layer."""
-        return 1 if layer == self.settings.layers - 1 else self.task.context
+        return 1 if layer == self.settings.layers - 1 else self.positions
 
     def _layer_memory(self, layer: int) -> dict[str, Tensor]:
         """Exponents (E_...) are one for each tile of rows."""
-        d, c, heads = self.sizes["D"], self.sizes["C"], self.sizes["H"]
-        asking, positions = self._asking(layer), self.task.context
+        d, c, heads = self.width, self.channels, self.heads
+        asking, positions = self._asking(layer), self.positions
         rows, every = asking * self.pairs, positions * self.pairs
         tiles = self.pairs // TILE
         kept = 0 if layer == self.settings.layers - 1 else rows  # the last goes straight on
-        bits = 0 if self.sizes["GELU"] else self._row_tiles().hidden
+        bits = 0 if self.gelu else self._row_tiles().hidden
         memory = {"Z": self.half_tensor(rows, c), "U": self.half_tensor(rows, d)}
         memory["Y"] = self.tensor(kept, d)
         memory["Y_HALF"] = self.half_tensor(rows, d)
@@ -280,8 +285,8 @@ class DeepTransformer(InHalf):
         return launch(kernel, (*programs, self.count), values, **sizes)
 
     def _row_tiles(self, *, back: bool = False) -> Tiles:
-        channels = max(self.sizes["D"], self.sizes["C"])
-        return row_tiles(channels, self.task.logits, bool(self.sizes["GELU"]), back)
+        channels = max(self.width, self.channels)
+        return row_tiles(channels, self.task.logits, self.gelu, back)
 
     def _make_launches(self) -> None:
         last = self.settings.layers - 1
@@ -300,7 +305,7 @@ class DeepTransformer(InHalf):
     def _first(self) -> list[Launch]:
         from algophase.training.kernels.deep_tables import deep_tables, to_half
 
-        c, d, positions = self.sizes["C"], self.sizes["D"], self.task.context
+        c, d, positions = self.channels, self.width, self.positions
         count = self.parameters.flat.numel()
         tiles = self._table_tiles()
         halved = launch(
@@ -324,7 +329,7 @@ class DeepTransformer(InHalf):
 
     def _table_tiles(self) -> dict[str, Any]:
         """Of the kernels of tables over tokens. Not measured."""
-        c, d, tokens = self.sizes["C"], self.sizes["D"], self.sizes["PA"]
+        c, d, tokens = self.channels, self.width, self.tokens
         return {"BC": min(64, c), "BD": min(64, d), "num_warps": 4 if tokens <= 64 else 8}
 
     def _forward(self, pairs: Mapping[str, Any] = NOTHING) -> list[Launch]:
@@ -341,7 +346,7 @@ class DeepTransformer(InHalf):
                 self._layer_launch(deep_attend, layer, attend_tiles, pairs=pairs, **options)
             )
             if layer < self.settings.layers - 1:
-                rows = self.task.context * self.pairs
+                rows = self.positions * self.pairs
                 launches.append(
                     self._layer_launch(
                         deep_forward, layer, rows // tiles.rows, pairs=pairs, **tiles.options()
@@ -350,7 +355,7 @@ class DeepTransformer(InHalf):
         return launches
 
     def _attention_options(self) -> dict[str, Any]:
-        warps = attention_warps(self.sizes["E"], self.task.context)
+        warps = attention_warps(self.head_size, self.positions)
         return {"STAGES": 1, "num_warps": warps}
 
     def _last(self, pairs: Mapping[str, Any] = NOTHING) -> Launch:
@@ -371,7 +376,7 @@ class DeepTransformer(InHalf):
         launches = []
         if layer < self.settings.layers - 1:
             above, tiles = self.layers[layer + 1], self._row_tiles(back=True)
-            rows = self.task.context * self.pairs
+            rows = self.positions * self.pairs
             through_mlp = self._layer_launch(
                 deep_back,
                 layer,
@@ -382,7 +387,7 @@ class DeepTransformer(InHalf):
                 E_QKV=above["E_QKV"],
                 QKV=self.half[f"QKV {layer + 1}"],
                 SQ=self._asking(layer + 1),
-                HP=power_of_two(3 * self.sizes["H"]),
+                HP=power_of_two(3 * self.heads),
                 **tiles.options(),
             )
             launches.append(through_mlp)
@@ -393,7 +398,7 @@ class DeepTransformer(InHalf):
     def _sums(self, layer: int) -> list[Launch]:
         """The gradients of a layer's matrices, once `_back` has gone by."""
         own, partial, memory = self.layers[layer], self.partial, self.memory
-        d, c, heads = self.sizes["D"], self.sizes["C"], self.sizes["H"]
+        d, c, heads = self.width, self.channels, self.heads
         launches = [
             self._hidden_sums(layer),
             self._outer(own["Z"], own["DU"], own["E_DU"], partial[f"O {layer}"], d),
@@ -401,7 +406,7 @@ class DeepTransformer(InHalf):
         if layer == self.settings.layers - 1:
             slope, e_slope = memory["SLOPE"], memory["E_SLOPE"]
             launches.append(
-                self._outer(own["Y_HALF"], slope, e_slope, partial["U"], self.sizes["VP"])
+                self._outer(own["Y_HALF"], slope, e_slope, partial["U"], self.padded_outputs)
             )
         d_qkv, e_qkv = own["D_QKV"], own["E_QKV"]
         if layer == 0:
@@ -427,12 +432,12 @@ class DeepTransformer(InHalf):
     def _hidden_sums(self, layer: int) -> Launch:
         from algophase.training.kernels.deep_sums import deep_units
 
-        tiles = unit_tiles(self.sizes["D"], bool(self.sizes["GELU"]))
+        tiles = unit_tiles(self.width, self.gelu)
         rows = self.layers[layer]["DY"].shape[1]
         return self._layer_launch(
             deep_units,
             layer,
-            self.sizes["M"] // tiles.hidden + 1,
+            self.hidden // tiles.hidden + 1,
             PARTS,
             D_IN=self.partial[f"W_in {layer}"],
             D_B_IN=self.partial[f"b_in {layer}"],
@@ -452,9 +457,9 @@ class DeepTransformer(InHalf):
         from algophase.training.kernels.deep_sums import deep_outer
 
         of_tokens, columns = a.dtype == torch.int32, b.shape[2]
-        a_columns = self.sizes["PA"] if of_tokens else a.shape[2]
+        a_columns = self.tokens if of_tokens else a.shape[2]
         groups = exponents.shape[1] if exponents.ndim == 3 else 1
-        count = self.task.context if of_tokens else 1
+        count = self.positions if of_tokens else 1
         tile_a = min(128, a_columns)
         # a power of two that divides the columns; not measured
         tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
@@ -486,7 +491,7 @@ class DeepTransformer(InHalf):
         from algophase.training.kernels.deep_sums import add_up
         from algophase.training.kernels.deep_tables import after_deep_tables
 
-        c, d, size = self.sizes["C"], self.sizes["D"], self.values["size"]
+        c, d, size = self.channels, self.width, self.values["size"]
         first = int(self.parameters["O 0"].storage_offset())
         launches = []
         if PARTS > 1:

@@ -111,19 +111,20 @@ class FusedTransformer(InHalf, GridTransformer):
         return TILE if channels <= 128 else 2 * TILE
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
-        heads, head_size = self.parameters.shapes["O"][:2]
-        tokens, channels = power_of_two(self.modulus), heads * head_size
-        self.wide = channels > WIDE
-        tile = WIDE_TILE if self.wide else self.rows_for(channels)
-        row_runs = 1 if self.wide else self.runs_for(tokens)
+        self._pad()
+        tile = WIDE_TILE if self.wide else self.rows_for(self.channels)
+        self.row_runs = 1 if self.wide else self.runs_for(self.tokens)
         slots = slots_for(self.modulus, int(self.weights[0].count_nonzero()), tile)
-        self.rows = lay_out(self.weights, tile, slots, row_runs)
+        self.rows = lay_out(self.weights, tile, slots, self.row_runs)
         self.every = lay_out(torch.ones_like(self.weights), tile, slots)
-        self.sizes = self._network_sizes() | self._row_sizes(tile, row_runs)
+        self.most_rows = max(self.rows.count, self.every.count)
+        # Tiles of rows that share a slope's exponent
+        self.tiles = self.rows.count // (TILE if self.wide else tile)
         self.between: NarrowGrid | WideGrid = WideGrid(self) if self.wide else NarrowGrid(self)
         self.memory = self._memory_before(rate, scale) | self._memory_of_rows()
         self.memory |= self.between.memory() | self._memory_after()
-        self.values = self.parameter_values() | self.sizes | self.memory
+        self.values = self.parameter_values() | self.memory
+        self.values |= self._network_sizes() | self._row_sizes()
         self.values |= {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights, "JUDGE": False}
         self.judged = {"PAIRS": self.every.pairs, "WEIGHTS": self.every.weights, "JUDGE": True}
         self.judged |= {"T": self.every.count, "LOSS": self.memory["PAIR_LOSS"]}
@@ -131,72 +132,80 @@ class FusedTransformer(InHalf, GridTransformer):
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         compile_for(self.device, self.launches.values())
 
+    def _pad(self) -> None:
+        """Sizes of a network as the kernels have them."""
+        self.heads, self.head_size = self.parameters.shapes["O"][:2]
+        self.channels = self.heads * self.head_size
+        self.wide = self.channels > WIDE
+        self.width, self.tokens = self.settings.width, power_of_two(self.modulus)
+        self.padded_outputs = self.table_width - self.hidden
+        self.b_values = -(-self.modulus // GROUPS) * GROUPS
+
     def _network_sizes(self) -> dict[str, int]:
-        """Sizes of a network, padded, by the kernels' names."""
-        heads, head_size = self.parameters.shapes["O"][:2]
+        """By the kernels' names."""
         sizes = token_sizes(self.task)
-        sizes |= {"PA": power_of_two(self.modulus), "D": self.settings.width}
-        sizes |= {"H": heads, "E": head_size, "C": heads * head_size}
-        sizes |= {"M": self.hidden, "V": self.outputs, "VP": self.table_width - self.hidden}
-        sizes |= {"GROUPS": GROUPS, "BS": -(-self.modulus // GROUPS) * GROUPS}
-        sizes["GELU"] = self.gelu
+        sizes |= {"PA": self.tokens, "D": self.width}
+        sizes |= {"H": self.heads, "E": self.head_size, "C": self.channels}
+        sizes |= {"M": self.hidden, "V": self.outputs, "VP": self.padded_outputs}
+        sizes |= {"GROUPS": GROUPS, "BS": self.b_values, "GELU": self.gelu}
         return sizes
 
-    def _row_sizes(self, tile: int, row_runs: int) -> dict[str, int]:
-        """Sizes of what goes by rows. tile: rows that are laid out together."""
-        rows, units = self.rows, self.hidden // TILE
-        tiles = rows.count // (TILE if self.wide else tile)  # that share a slope's exponent
-        # Programs that say how large their largest element is
-        programs = self.hidden // WIDE_TILE if self.wide else (units + 1) * row_runs
-        sizes = {"T": rows.count, "MOST": max(rows.count, self.every.count)}
-        sizes |= {"S": rows.slots, "KB": rows.columns}
-        sizes |= {"BP": power_of_two(self.modulus) + rows.slots, "RUNS": row_runs}
-        sizes |= {"TILES": tiles, "TILES_P": power_of_two(tiles)}
-        sizes |= {"COUNT": programs, "COUNT_P": power_of_two(programs)}
+    def _row_sizes(self) -> dict[str, int]:
+        """Of what goes by rows, by the kernels' names."""
+        rows, telling = self.rows, self.between.telling_programs
+        sizes = {"T": rows.count, "MOST": self.most_rows, "RUNS": self.row_runs}
+        sizes |= {"S": rows.slots, "KB": rows.columns, "BP": self.padded_b}
+        sizes |= {"TILES": self.tiles, "TILES_P": power_of_two(self.tiles)}
+        sizes |= {"COUNT": telling, "COUNT_P": power_of_two(telling)}
         return sizes
+
+    @property
+    def padded_b(self) -> int:
+        """Rows of a part of the base: a tile that begins at the last b reads `slots` from there."""
+        return self.tokens + self.rows.slots
 
     def _memory_before(self, rate: Tensor, scale: Tensor) -> dict[str, Tensor]:
-        size, tokens = self.sizes, self.sizes["PA"]
-        maps, tables = (2, 7) if size["EQUALS"] else (1, 5)
+        tokens = self.tokens
+        maps, tables = (2, 7) if self.task.equals_sign else (1, 5)
         memory = {"RATE": rate.contiguous(), "SCALE": scale.contiguous()}
-        memory["GIVE"] = 3 - 2 * rate if size["EQUALS"] else 2 - rate
-        memory["TABLES"] = self.tensor(tables, tokens, size["C"])
-        memory["SOFT"] = self.tensor(maps, size["H"], tokens, tokens)
-        memory["Y"] = self.tensor(tokens, size["D"])
-        memory["Z"] = self.half_tensor(size["MOST"], size["C"])
-        memory["R"] = self.half_tensor(size["M"], size["VP"])
+        memory["GIVE"] = 3 - 2 * rate if self.task.equals_sign else 2 - rate
+        memory["TABLES"] = self.tensor(tables, tokens, self.channels)
+        memory["SOFT"] = self.tensor(maps, self.heads, tokens, tokens)
+        memory["Y"] = self.tensor(tokens, self.width)
+        memory["Z"] = self.half_tensor(self.most_rows, self.channels)
+        memory["R"] = self.half_tensor(self.hidden, self.padded_outputs)
         return memory
 
     def _memory_of_rows(self) -> dict[str, Tensor]:
-        size, every = self.sizes, self.every.count
-        rows, outputs, tiles = size["T"], size["VP"], size["TILES"]
+        rows, every, tiles = self.rows.count, self.every.count, self.tiles
+        outputs = self.padded_outputs
         memory = {"SLOPE": self.half_tensor(rows, outputs), "EXPONENT": self.exponents(tiles)}
-        memory["DZ"] = self.half_tensor(rows, size["C"])
+        memory["DZ"] = self.half_tensor(rows, self.channels)
         memory["DZ_EXPONENT"] = self.exponents(tiles)
         memory["LOSS"] = self.tensor(tiles)
         memory["NETWORK_LOSS"] = self.tensor()
         memory["PAIR_LOSS"] = self.tensor(every)
         memory["RIGHT"] = self.tensor(every, dtype=torch.int8)
-        memory["DR"] = self.tensor(size["RUNS"], size["M"], outputs)
-        memory["LARGEST"] = self.exponents(size["COUNT"])
+        memory["DR"] = self.tensor(self.row_runs, self.hidden, outputs)
+        memory["LARGEST"] = self.exponents(self.between.telling_programs)
         memory["ROW_OF"] = self.rows.row_of
         return memory
 
     def _memory_after(self) -> dict[str, Tensor]:
-        size, tokens, heads = self.sizes, self.sizes["PA"], self.sizes["H"]
-        channels, b_values = size["C"], size["BS"]
-        maps, tables = (2, 7) if size["EQUALS"] else (1, 5)
+        tokens, heads, channels = self.tokens, self.heads, self.channels
+        b_values = self.b_values
+        maps, tables = (2, 7) if self.task.equals_sign else (1, 5)
         memory = {"D_SCORE": self.tensor(heads, b_values, tokens)}
         memory["D_SECOND"] = self.tensor(heads, b_values)
         memory["D_V1"] = self.tensor(GROUPS, tokens, channels)
         memory["D_VQ"] = self.tensor(maps, tokens, channels)
-        memory["DY"] = self.tensor(tokens, size["D"])
+        memory["DY"] = self.tensor(tokens, self.width)
         memory["D_TABLES"] = self.tensor(tables, tokens, channels)
         return memory
 
     @property
     def _few_tokens(self) -> bool:
-        return self.sizes["PA"] <= FEW_TOKENS
+        return self.tokens <= FEW_TOKENS
 
     @property
     def _table_warps(self) -> int:
@@ -213,13 +222,14 @@ class FusedTransformer(InHalf, GridTransformer):
     def _read_tokens(self) -> Launch:
         from algophase.training.kernels.tables import read_tokens
 
-        channels, tables = self.sizes["C"], self.memory["TABLES"].shape[1]
+        channels = self.channels
+        tables = self.memory["TABLES"].shape[1]
         columns = min(128 if self._few_tokens else 64, channels)  # not measured
         return self.launch(
             read_tokens,
             tables * (channels // columns),
             BC=columns,
-            BK=min(32, self.sizes["D"]),
+            BK=min(32, self.width),
             num_warps=self._table_warps,
             num_stages=3 if self.wide else 1,  # not measured
         )
@@ -227,21 +237,21 @@ class FusedTransformer(InHalf, GridTransformer):
     def _attend(self) -> Launch:
         from algophase.training.kernels.tables import attend
 
-        width = self.sizes["D"]
+        width = self.width
         columns = min(64, width)
         return self.launch(
             attend,
-            self.sizes["H"] + width // columns,
+            self.heads + width // columns,
             BD=columns,
-            BK=min(32, self.sizes["C"]),
-            BE=min(32, self.sizes["E"]),
+            BK=min(32, self.channels),
+            BE=min(32, self.head_size),
             num_warps=self._table_warps,
         )
 
     def _mix(self, rows: Rows, *, judge: bool = False) -> Launch:
         from algophase.training.kernels.tables import mix
 
-        at_once = TILE // 2 if self.sizes["C"] <= 128 else TILE // 4  # not measured
+        at_once = TILE // 2 if self.channels <= 128 else TILE // 4  # not measured
         return self.launch(mix, rows.count // at_once, judge=judge, ROWS=at_once, num_warps=4)
 
     def _after_grid(self) -> dict[str, Launch]:
@@ -256,12 +266,12 @@ class FusedTransformer(InHalf, GridTransformer):
 
         # One warp at p = 59 and width 128, 0.38 µs (prototype); twice as many for the second map of
         # an equals sign, not measured
-        numbers_per_warp = 1024 if self.sizes["EQUALS"] and not self._few_tokens else 2048
-        warps = self.sizes["PA"] * self.sizes["E"] // numbers_per_warp
-        steps = self.sizes["BS"] // GROUPS
+        numbers_per_warp = 1024 if self.task.equals_sign and not self._few_tokens else 2048
+        warps = self.tokens * self.head_size // numbers_per_warp
+        steps = self.b_values // GROUPS
         return self.launch(
             after_rows,
-            self.sizes["H"] * GROUPS,
+            self.heads * GROUPS,
             STAGES=min(3, steps),  # no loop has more stages than steps
             num_warps=max(1, min(8, warps)),
         )
@@ -269,9 +279,9 @@ class FusedTransformer(InHalf, GridTransformer):
     def _after_attention(self) -> Launch:
         from algophase.training.kernels.after_rows import after_attention
 
-        channels, width = self.sizes["C"], self.sizes["D"]
+        channels, width = self.channels, self.width
         channel_tile, width_tile = min(64, channels), min(64, width)
-        head_tile = min(32, self.sizes["E"])
+        head_tile = min(32, self.head_size)
         of_w_o = channels // channel_tile * (width // width_tile)
         return self.launch(
             after_attention,
@@ -286,7 +296,7 @@ class FusedTransformer(InHalf, GridTransformer):
     def _after_tables(self) -> Launch:
         from algophase.training.kernels.after_rows import after_tables
 
-        channels, width, few = self.sizes["C"], self.sizes["D"], self._few_tokens
+        channels, width, few = self.channels, self.width, self._few_tokens
         channel_tile = min(128 if self.wide else 64, channels)  # not measured
         width_tile = min(64, width)
         input_columns = width_tile if few else min(32, width)  # not measured

@@ -33,11 +33,17 @@ class NarrowGrid:
     )
 
     def __init__(self, engine: "FusedTransformer") -> None:
-        self.engine, self.sizes = engine, engine.sizes
+        self.engine = engine
+
+    @property
+    def telling_programs(self) -> int:
+        """Programs that say how large their largest element is."""
+        units, _ = self._tiles()
+        return (units + 1) * self.engine.row_runs
 
     def memory(self) -> dict[str, Tensor]:
         engine, columns = self.engine, self.engine.table_width
-        channels, b_values, runs = self.sizes["C"], self.sizes["BP"], self.sizes["RUNS"]
+        channels, b_values, runs = engine.channels, engine.padded_b, engine.row_runs
         memory = {"HOT": engine.rows.one_hot()}
         memory["Q"] = engine.half_tensor(channels, columns)
         memory["BASE"] = engine.half_tensor(3, b_values, columns)
@@ -57,15 +63,15 @@ class NarrowGrid:
 
     def _tiles(self) -> tuple[int, int]:
         """Of hidden units, and of all columns of the tables."""
-        units = self.sizes["M"] // TILE
-        return units, units + self.sizes["VP"] // TILE
+        units = self.engine.hidden // TILE
+        return units, units + self.engine.padded_outputs // TILE
 
     def _project(self) -> Launch:
         """Operands split without a look at their largest element, and loads under way: 0.221 to
         0.215 s per run."""
         from algophase.training.kernels.tables import project
 
-        channels, few_tokens = self.sizes["C"], self.sizes["PA"] <= FEW_TOKENS
+        channels, few_tokens = self.engine.channels, self.engine.tokens <= FEW_TOKENS
         channel_tile = min(TILE, channels)
         units, columns = self._tiles()
         products = columns * (1 + channels // channel_tile)
@@ -74,7 +80,7 @@ class NarrowGrid:
             products + units * (columns - units),
             BW=TILE,
             BC=channel_tile,
-            BK=min(32, self.sizes["D"]),
+            BK=min(32, self.engine.width),
             num_warps=4 if few_tokens else 8,
             num_stages=3 if few_tokens else 1,
         )
@@ -82,8 +88,8 @@ class NarrowGrid:
     def _by_rows(self, rows: Rows, *, judge: bool = False) -> Launch:
         from algophase.training.kernels.by_rows import by_rows
 
-        row_tile = self.sizes["T"] // self.sizes["TILES"]
-        narrow, few_outputs = self.sizes["C"] <= 128, self.sizes["VP"] == 64
+        row_tile = self.engine.rows.count // self.engine.tiles
+        narrow, few_outputs = self.engine.channels <= 128, self.engine.padded_outputs == 64
         # With 128 outputs, or GELU, half the hidden units at a time, so that two programs share a
         # multiprocessor; not measured
         unit_tile = TILE if few_outputs and not self.engine.gelu else TILE // 2
@@ -101,14 +107,14 @@ class NarrowGrid:
         from algophase.training.kernels.by_units import by_units
 
         runs, narrow, few_outputs = (
-            self.sizes["RUNS"],
-            self.sizes["C"] <= 128,
-            self.sizes["VP"] == 64,
+            self.engine.row_runs,
+            self.engine.channels <= 128,
+            self.engine.padded_outputs == 64,
         )
         # With 128 outputs 64 rows spill 32 bytes per thread and take 17.0 µs, 32 rows none and
         # 23.5 (p = 113, width 128). Above 128 channels 64 rows spill too much; not measured.
         row_tile = TILE if few_outputs or narrow else TILE // 2
-        steps = self.sizes["T"] // TILE // runs
+        steps = self.engine.rows.count // TILE // runs
         units, _ = self._tiles()
         return self.engine.launch(
             by_units,
@@ -123,7 +129,7 @@ class NarrowGrid:
     def _after_units(self) -> Launch:
         from algophase.training.kernels.after_units import after_units
 
-        channels, width = self.sizes["C"], self.sizes["D"]
+        channels, width = self.engine.channels, self.engine.width
         channel_tile, width_tile = min(TILE, channels), min(2 * TILE, width)
         units, columns = self._tiles()
         roles = 2 + channels // channel_tile + columns + units
@@ -133,7 +139,7 @@ class NarrowGrid:
             BW=TILE,
             BC=channel_tile,
             BD=width_tile,
-            BB=min(64, self.sizes["PA"]),
+            BB=min(64, self.engine.tokens),
             num_warps=4,
             num_stages=1,
         )
@@ -153,21 +159,26 @@ class WideGrid:
     )
 
     def __init__(self, engine: "FusedTransformer") -> None:
-        self.engine, self.sizes = engine, engine.sizes
+        self.engine = engine
+
+    @property
+    def telling_programs(self) -> int:
+        """Programs that say how large their largest element is."""
+        return self.engine.hidden // WIDE_TILE
 
     def memory(self) -> dict[str, Tensor]:
-        engine, size, columns = self.engine, self.sizes, self.engine.table_width
-        width, rows, most = size["D"], size["T"], size["MOST"]
-        memory = {"HOT": engine.rows.all_hot(size["PA"])}
+        engine, columns = self.engine, self.engine.table_width
+        width, rows, most = engine.width, engine.rows.count, engine.most_rows
+        memory = {"HOT": engine.rows.all_hot(engine.tokens)}
         memory["IU"] = engine.half_tensor(width, columns)
-        memory["W_O"] = engine.half_tensor(size["C"], width)
-        memory["PARTS"] = engine.half_tensor(3, size["BP"], width)
-        memory["BIAS"] = engine.tensor(size["VP"])
+        memory["W_O"] = engine.half_tensor(engine.channels, width)
+        memory["PARTS"] = engine.half_tensor(3, engine.padded_b, width)
+        memory["BIAS"] = engine.tensor(engine.padded_outputs)
         memory["STREAM"] = engine.half_tensor(most, width)
-        memory["X"] = engine.half_tensor(most, size["M"])
+        memory["X"] = engine.half_tensor(most, engine.hidden)
         memory["DX"] = engine.half_tensor(rows, columns)
         memory["DSTREAM"] = engine.half_tensor(rows, width)
-        memory["COLUMNS"] = engine.tensor(size["TILES"], columns)
+        memory["COLUMNS"] = engine.tensor(engine.tiles, columns)
         return memory
 
     def launches(self) -> dict[str, Launch]:
@@ -184,8 +195,8 @@ class WideGrid:
     def _weights(self) -> Launch:
         from algophase.training.kernels.wide import wide_weights
 
-        width, units = self.sizes["D"], self.sizes["M"] // TILE
-        outputs = self.sizes["VP"] // TILE
+        width, units = self.engine.width, self.engine.hidden // TILE
+        outputs = self.engine.padded_outputs // TILE
         copies = units + outputs + 2 * width // TILE
         return self.engine.launch(
             wide_weights, copies + units * outputs, BW=TILE, BK=min(32, width), num_warps=4
@@ -195,7 +206,7 @@ class WideGrid:
         """From z to the loss of some rows."""
         from algophase.training.kernels.wide import wide_hidden, wide_logits, wide_stream
 
-        width, tiles = self.sizes["D"], rows.count // WIDE_TILE
+        width, tiles = self.engine.width, rows.count // WIDE_TILE
         width_tile = min(WIDE_TILE, width)
         stream = self.engine.launch(
             wide_stream,
@@ -208,7 +219,7 @@ class WideGrid:
         )
         hidden = self.engine.launch(
             wide_hidden,
-            tiles * (self.sizes["M"] // WIDE_TILE),
+            tiles * (self.engine.hidden // WIDE_TILE),
             judge=judge,
             BM=WIDE_TILE,
             BK=TILE,
@@ -231,8 +242,8 @@ class WideGrid:
     def _slopes(self) -> Launch:
         from algophase.training.kernels.wide import wide_slopes
 
-        unit_tiles = self.sizes["M"] // WIDE_TILE + 1
-        programs = self.sizes["TILES"] * unit_tiles
+        unit_tiles = self.engine.hidden // WIDE_TILE + 1
+        programs = self.engine.tiles * unit_tiles
         return self.engine.launch(wide_slopes, programs, BM=WIDE_TILE, ROWS=TILE, num_warps=4)
 
     def _back(self) -> dict[str, Launch]:
@@ -273,7 +284,7 @@ class WideGrid:
         starts = self.engine.parameter_values()
         dx, d_stream = memory["DX"], memory["DSTREAM"]
         at_iu, at_o = {"AT": starts["AT_IU"], "FACTOR": 16.0}, {"AT": starts["AT_O"]}
-        readout = {"FIRST_B": self.sizes["M"], "N": self.sizes["VP"], "TELLS": True}
+        readout = {"FIRST_B": self.engine.hidden, "N": self.engine.padded_outputs, "TELLS": True}
         return {
             "by_units": self._sums(memory["STREAM"], dx, gradients, at_iu),
             "of_readout": self._sums(memory["X"], dx, memory["DR"], readout),
@@ -290,7 +301,7 @@ class WideGrid:
         _, rows, inner = a.shape
         columns = own["N"]
         inner_tile = min(WIDE_TILE, inner)
-        tile = 2 * WIDE_TILE if columns > self.sizes["M"] else _column_tile(columns)
+        tile = 2 * WIDE_TILE if columns > self.engine.hidden else _column_tile(columns)
         return self.engine.launch(
             wide_sums,
             inner // inner_tile * -(-columns // tile),
@@ -313,9 +324,9 @@ class WideGrid:
     def _rest(self) -> Launch:
         from algophase.training.kernels.wide import wide_rest
 
-        width = self.sizes["D"]
+        width = self.engine.width
         width_tile = min(WIDE_TILE, width)
-        columns = (self.sizes["M"] + self.sizes["VP"]) // TILE
+        columns = (self.engine.hidden + self.engine.padded_outputs) // TILE
         programs = (1 + columns) * (width // width_tile)
         return self.engine.launch(
             wide_rest, programs, BW=TILE, BD=width_tile, num_warps=4, num_stages=1
