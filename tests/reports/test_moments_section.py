@@ -12,6 +12,7 @@ from algophase.reports.moments_section import (
     verdicts_by_epoch,
 )
 from algophase.reports.page import Page
+from algophase.runs.runs import Runs
 
 
 def followed() -> pandas.DataFrame:
@@ -20,7 +21,7 @@ def followed() -> pandas.DataFrame:
 
 def test_runs_followed_along_training_are_shown_by_epoch() -> None:
     page = Page("page")
-    add_moments(page, followed())
+    add_moments(page, Runs("made", followed(), len(followed())))
     found = parsed(page)
     assert "Along training" in found.texts["h3"]
     assert "40 runs at 3 epochs each." in found.texts["p"]
@@ -52,5 +53,5 @@ def test_moments_without_epochs_are_not_drawn() -> None:
         moments[moments["epoch"] == 100],
     ):
         page = Page("page")
-        add_moments(page, broken)
+        add_moments(page, Runs("made", broken, len(broken)))
         assert "Along training" not in parsed(page).texts.get("h3", [])

@@ -13,11 +13,16 @@ from algophase.runs.runs import Runs
 from algophase.storage.sweep_directory import SweepDirectory
 
 
+def whole(table: pandas.DataFrame) -> Runs:
+    """Every row of a table."""
+    return Runs("made", table, len(table))
+
+
 def test_runs_of_one_rate_get_no_picture_by_rate() -> None:
     runs = made_runs(200)
     for some, by_rate in ((runs, 2), (runs.assign(attention_rate=1.0), 0)):
         page = Page("page")
-        add_sweep(page, Sweep(Path("made"), some, Runs.of(some, "made"), None, ()))
+        add_sweep(page, Sweep(Path("made"), whole(some), Runs.of(some, "made"), None, ()))
         found = parsed(page)
         captions = found.texts["figcaption"]
         assert (
@@ -34,7 +39,7 @@ def test_between_three_rates_no_transition_is_fitted() -> None:
     runs = made_runs(200)
     runs = runs.assign(attention_rate=(2 * runs["attention_rate"]).round() / 2)
     page = Page("page")
-    add_sweep(page, Sweep(Path("made"), runs, Runs.of(runs, "made"), None, ()))
+    add_sweep(page, Sweep(Path("made"), whole(runs), Runs.of(runs, "made"), None, ()))
     found = parsed(page)
     assert "transition at rate" not in found.texts["th"]
     assert (
@@ -190,5 +195,7 @@ def test_runs_followed_along_training_are_part_of_the_section() -> None:
     runs = made_runs(40)
     moments = pandas.concat([runs.assign(epoch=epoch) for epoch in (100, 200, 400)])
     page = Page("page")
-    add_sweep(page, Sweep(Path("made"), runs, Runs.of(runs, "made"), None, (), moments))
+    add_sweep(
+        page, Sweep(Path("made"), whole(runs), Runs.of(runs, "made"), None, (), whole(moments))
+    )
     assert "Along training" in parsed(page).texts["h3"]

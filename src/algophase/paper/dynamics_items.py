@@ -122,7 +122,7 @@ def _share(chosen: "pandas.Series[bool]") -> Share:
 
 
 def _moments(sources: Sources, space: str) -> "pandas.DataFrame":
-    return followed(sources.moments(space).table)
+    return followed(sources.moments(space).frame)
 
 
 SUBSETS["moments"] = _moments

@@ -14,13 +14,14 @@ from algophase.core.errors import InputError
 from algophase.core.gallery import default_gallery
 from algophase.networks import Network
 from algophase.runs.overview import unfair_sample
+from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.runs_table import OpenTable, to_pandas
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,13 +91,6 @@ class Series(NamedTuple):
     """One network along training: its snapshots by epoch, in their order."""
 
     networks: dict[int, Network]
-    source: str
-
-
-class Moments(NamedTuple):
-    """Runs along training: one row per run and epoch."""
-
-    table: "pandas.DataFrame"
     source: str
 
 
@@ -238,8 +232,10 @@ class Sources:
         """What the shards of a sweep say of how they were made."""
         return SweepDirectory(self._directory(space)).calls()
 
-    def moments(self, space: str) -> Moments:
-        """The runs of a sweep along training (`algophase sweep --snapshot`)."""
+    def moments(self, space: str) -> Runs:
+        """The runs of a sweep along training (`algophase sweep --snapshot`): one row per run and
+        epoch.
+        """
         path = self._directory(space)
         arrow_table = SweepDirectory(path).moments()
         if arrow_table is None:
@@ -248,19 +244,15 @@ class Sources:
                 "--snapshot EPOCH ..."
             )
         table = arrow_table.to_pandas()
-        return Moments(
-            table,
-            f"{table['run_id'].nunique():,} runs of {space} at {table['epoch'].nunique()} "
-            "epochs each",
-        )
+        runs, epochs = table["run_id"].nunique(), table["epoch"].nunique()
+        source = f"{runs:,} runs of {space} at {epochs} epochs each"
+        return Runs(f"the moments of {space}", table, len(table), source=source)
 
     @cached_property
     def released_runs(self) -> Runs | None:
         """The authors' table of runs, under our column names; None without --released or where
         it is not there.
         """
-        from algophase.runs.released_table import read_released_table
-
         if self.released is None or not (self.released / RELEASED_TABLE).exists():
             return None
         table = read_released_table(self.released / RELEASED_TABLE)

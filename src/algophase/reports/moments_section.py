@@ -13,6 +13,7 @@ from algophase.core.wording import counted
 from algophase.pictures.marks import Axis, Band, Hover, Line, Mark, Panel
 from algophase.reports.page import Page, paragraph
 from algophase.runs.overview import verdict_column
+from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
     import pandas
@@ -29,11 +30,12 @@ def followed_metrics() -> list[str]:
     return ["validation_accuracy", *families.values()]
 
 
-def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
-    """moments: one row per run and epoch, as `SweepDirectory.moments` has them."""
+def add_moments(page: Page, followed: Runs) -> None:
+    """followed: one row per run and epoch, as `SweepDirectory.moments` has them."""
     import pandas
 
-    moments = moments.assign(epoch=pandas.to_numeric(moments.get("epoch"), errors="coerce"))
+    epochs_of_rows = pandas.to_numeric(followed.frame.get("epoch"), errors="coerce")
+    moments = followed.frame.assign(epoch=epochs_of_rows)
     moments = moments[moments["epoch"] > 0]
     if moments["epoch"].nunique() < 2:
         return

@@ -68,14 +68,16 @@ IN_SHORT = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep read from disk: its table, the runs that count, and what its files say about it."""
+    """A sweep read from disk: the rows of its table, the runs that count, and what its files say
+    about it.
+    """
 
     path: Path
-    table: "pandas.DataFrame"
+    table: Runs
     population: Runs
     description: Mapping[str, Any] | None
     calls: tuple[Mapping[str, Any], ...]
-    moments: "pandas.DataFrame | None" = None
+    moments: Runs | None = None
 
     @property
     def title(self) -> str:
@@ -87,8 +89,9 @@ def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
     opened = OpenTable(path)
     refuse_moments(opened.column_names, path)
-    runs = to_pandas(opened.read(), path)
+    frame = to_pandas(opened.read(), path)
     name = path.resolve().name
+    table = Runs(name, frame, len(frame))
     description = None
     calls = list[Mapping[str, Any]]()
     moments = None
@@ -97,8 +100,10 @@ def read_sweep(path: Path) -> Sweep:
         description = directory.description() if directory.exists else None
         calls = [record for record in opened.calls() if isinstance(record, Mapping)]
         followed = directory.moments()
-        moments = None if followed is None else followed.to_pandas()
-    return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(calls), moments)
+        if followed is not None:
+            moments = Runs(name, followed.to_pandas(), followed.num_rows)
+    population = Runs.of(frame, name).drawable()
+    return Sweep(path, table, population, description, tuple(calls), moments)
 
 
 def add_sweep(
@@ -315,7 +320,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
         return
     directory = SweepDirectory(sweep.path)
     files = directory.kept_files()
-    runs = sweep.table
+    runs = sweep.table.frame
     retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
     page.heading(3, "Networks of these runs")
     kept = runs[runs["run_id"].isin(files)] if files and "run_id" in runs else runs.iloc[:0]

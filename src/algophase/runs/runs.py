@@ -295,10 +295,8 @@ class Runs:
 
         if "verdict" not in self.frame or self.verdict_name != "verdict":
             return self
-        rows = [
-            decided(row)
-            for row in pyarrow.Table.from_pandas(self.frame, preserve_index=False).to_pylist()
-        ]
+        table = pyarrow.Table.from_pandas(self.frame, preserve_index=False)
+        rows = [decided(row) for row in table.to_pylist()]
         frame = self.frame.copy()
         for column in DECIDED:
             frame[column] = pandas.Series([row.get(column) for row in rows], index=frame.index)
