@@ -3,7 +3,9 @@
 import doctest
 import inspect
 import re
+import typing
 import warnings
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -55,6 +57,20 @@ def _members(value: type) -> dict[str, Any]:
 
 CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(algophase, name))]
 FUNCTIONS = [name for name in PUBLIC if name not in CLASSES]
+
+
+def _results() -> dict[str, type]:
+    """The dataclasses that public functions return and that have no public name themselves."""
+    results = {}
+    for name in FUNCTIONS:
+        returned = inspect.signature(getattr(algophase, name)).return_annotation
+        for kind in (returned, *typing.get_args(returned)):
+            if inspect.isclass(kind) and is_dataclass(kind) and kind.__name__ not in CLASSES:
+                results[kind.__name__] = kind
+    return results
+
+
+RESULTS = _results()
 METHODS = [(name, member) for name in CLASSES for member in _members(getattr(algophase, name))]
 
 
@@ -83,6 +99,13 @@ def test_a_class_explains_its_fields(name: str) -> None:
         explained = [*_explained(sections.get("Arguments", ""))]
         explained = explained or _explained(sections["Attributes"])
         assert explained == _parameters(value)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_explains_its_fields(name: str) -> None:
+    result = RESULTS[name]
+    explained = _explained(_sections(result)["Attributes"])
+    assert explained == [field.name for field in fields(result)]
 
 
 @pytest.mark.parametrize(("name", "member"), METHODS)

@@ -28,7 +28,15 @@ CLAIM_HEAD = ["claim", "published", "ours", "n", "verdict", "note"]
 
 @dataclass(frozen=True)
 class Made:
-    """An item that was made, or why not. files: pictures and tables, in order."""
+    """An item of the paper that was made, or why it was not.
+
+    Attributes:
+        item: the item.
+        source: where its data come from.
+        files: pictures and tables, in order.
+        claims: published values next to ours.
+        problem: why it was not made, or None.
+    """
 
     item: Item
     source: str

@@ -40,7 +40,15 @@ HOME = "fixed-width"
 
 @dataclass(frozen=True)
 class Report:
-    """A page that was written. size: in bytes; problems: why something given is not on it."""
+    """A page that was written.
+
+    Attributes:
+        path: its file.
+        size: in bytes.
+        networks: how many are on it.
+        sweeps: how many are on it.
+        problems: why something given is not on it.
+    """
 
     path: Path
     size: int

@@ -52,8 +52,17 @@ WIDTH_SLICES = 4
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two populations compared. str() says it in words, to_dict() as data; the runs used
-    are in `groups`.
+    """Two populations compared. `str()` gives it as text, `to_dict()` as data.
+
+    Attributes:
+        sides: the two populations.
+        level: chance of calling two identical populations different, over all tests.
+        findings: every test.
+        skipped: tests that could not be made, and why.
+        shares: shares of runs on both sides.
+        boundaries: phase boundaries on both sides.
+        notes: what a reader should know about the comparison.
+        groups: the runs that were compared, by settings.
     """
 
     sides: tuple[Runs, Runs]

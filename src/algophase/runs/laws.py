@@ -55,8 +55,14 @@ SMALLEST = 7  # prime modulus: below, doubling twice leads back
 class Laws:
     """The laws of selection in one table. `str(laws)` has the power of each test, then its result.
 
-    source: the column of the key frequencies. sizes: networks by their number of keys.
-    notes: what could not be tested, and why.
+    Attributes:
+        name: the table's name.
+        source: the column of the key frequencies.
+        runs: accurate networks with key frequencies.
+        sizes: networks by their number of keys.
+        level: the family-wise error rate.
+        laws: the tests.
+        notes: what could not be tested, and why.
     """
 
     name: str

@@ -34,11 +34,15 @@ HOW = ("engine", "device", "precision")  # how a run was trained: not an outcome
 
 @dataclass(frozen=True)
 class Merged:
-    """runs: in the output; new: how many of those were not there before. repeated: further copies
-    of a run, which were dropped;
-    differing: how many of those had other numbers. networks: how many were copied; unmatched: how
-        many were left out, because
-    the table has another copy's numbers for their runs.
+    """What a merge did.
+
+    Attributes:
+        runs: runs in the joined table.
+        new: of these, runs that were not in it before.
+        repeated: further copies of runs, which were dropped.
+        differing: of these, copies with different numbers.
+        networks: networks copied.
+        unmatched: networks left out, because the table has another copy's numbers for their runs.
     """
 
     runs: int

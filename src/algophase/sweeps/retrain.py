@@ -61,9 +61,13 @@ class Retrained:
 class Restored:
     """A run's network in a directory.
 
-    path: its file, None if training ended in weights that are not finite. made: None if the network
-        was there already.
-    as_before: whether it was trained with the table's engine, device and precision.
+    Attributes:
+        index: the run's index.
+        run_id: its id.
+        path: the network's file; None if training ended in weights that are not finite.
+        copy: a copy of it, if it was already there and `out` is another directory.
+        made: how it compares with its row; None if the network was already there.
+        as_before: whether it was trained with the table's engine, device and precision.
     """
 
     index: int
@@ -179,11 +183,12 @@ def _same_bits(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Ten
 
 @dataclass(frozen=True)
 class Sample:
-    """Runs drawn from a table, by their indices, and how each compares with its row when it is
-    trained again.
+    """Runs drawn from a table, trained again and compared with their rows.
 
-    runs: of the table. notes: why outcomes may differ, where they were not trained as the table
-        says.
+    Attributes:
+        runs: runs in the table.
+        differences: how each run compares, by its index.
+        notes: why outcomes may differ, if they were not trained as the table says.
     """
 
     runs: int

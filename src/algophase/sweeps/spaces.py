@@ -89,7 +89,14 @@ class Space:
         return math.prod(len(grid.values) for grid in self.grids.values())
 
     def places(self, runs: int) -> Sequence[int]:
-        """The indices of its first runs."""
+        """The indices of the first runs.
+
+        Arguments:
+            runs: how many.
+
+        Returns:
+            The indices.
+        """
         return range(runs)
 
     def run(self, index: int, seed: int = 0) -> RunSettings:

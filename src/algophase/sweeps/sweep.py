@@ -103,13 +103,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call of `sweep` ended: "complete", "out of time" or "interrupted".
+    """How a call of `sweep` ended.
 
-    runs: asked for; done: in the table, new: added now; counts: runs by outcome, all of the table's
-        that were asked for.
-    without_weights: runs whose networks were to be kept and were not, when they were made earlier.
-    unfair: why the runs of the table are no fair sample of their space; "" if they are one.
-    epoch: how far the ensemble in training was, where it ended early.
+    Attributes:
+        ended: "complete", "out of time" or "interrupted".
+        runs: runs asked for.
+        done: of these, runs in the table.
+        new: of these, runs added by this call.
+        counts: runs in the table by outcome.
+        training_seconds, analysis_seconds: of the new runs.
+        seconds: of the whole call.
+        without_weights: runs whose networks should be kept, but were made earlier without their
+            weights.
+        unfair: why the runs in the table are not a fair sample of their space; "" if they are.
+        epoch: how far the ensemble in training was, if the call ended early.
     """
 
     ended: str

@@ -47,16 +47,24 @@ LEAST_ROUNDNESS = 0.5
 
 @dataclass(frozen=True)
 class Circle:
-    """One circle: E_t = mean + an ellipse visited at angle w t + phase, w = 2 pi frequency / p.
+    """One circle of an embedding: E_t = mean + an ellipse visited at angle w t + phase, w = 2 pi
+    frequency / p.
 
-    components: numbered from 1 as in the paper; with method "frequency", those that carry a tenth
-        or more of the circle.
-    radius: root mean square over the ellipse; roundness: its short axis over its long axis.
-    phase: angle of token 0 in the plane of its two axes.
-    offset: angle of the first operand's circle ahead of the second's, 0 where they share one.
-    purity: of the variance in the circle's plane, the share of its frequency; 1 if the tokens seen
-        there are the ellipse.
-    alignment: correlation of the two operands' circles after the best turn, 1 where they share one.
+    Attributes:
+        frequency: k, from 1 to floor(p / 2).
+        components: the principal components that it lies in, numbered from 1 as in the paper; with
+            method "frequency", those that carry a tenth or more of the circle.
+        method: how it was found: "components" or "frequency".
+        variance_share: its share of the embedding's variance.
+        radius: root mean square over the ellipse.
+        roundness: the ellipse's short axis over its long axis.
+        phase: angle of token 0 in the plane of the two axes.
+        offset: angle of the first operand's circle ahead of the second's; 0 if they share one
+            table.
+        purity: the share of its frequency in the variance in its plane; 1 if the tokens seen there
+            are the ellipse.
+        alignment: correlation of the two operands' circles after the best rotation; 1 if they share
+            one table.
     """
 
     frequency: int
@@ -253,8 +261,12 @@ def find_circles(components: PrincipalComponents) -> list[Circle]:
 
 @dataclass(frozen=True)
 class Isolation:
-    """A network run on part of its embedding: logits (p, p, outputs), accuracy over all pairs,
-    and the tables used.
+    """A network run on part of its embedding.
+
+    Attributes:
+        logits: (p, p, outputs).
+        accuracy: over all pairs.
+        tables: the embedding tables used, each (p, width).
     """
 
     logits: Tensor

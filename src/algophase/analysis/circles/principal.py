@@ -35,11 +35,16 @@ EQUAL_SIZES = 1e-5
 
 @dataclass(frozen=True)
 class PrincipalComponents:
-    """E = mean + coordinates @ directions, for each operand table.
+    """Principal components of the operand tables: E = mean + coordinates @ directions, for each
+    table.
 
-    means: one (width,) vector a table; coordinates: (tables, p, r); directions: (r, width),
-        orthonormal;
-    variance_share: (r,), descending. Component l of the paper is index l - 1.
+    Component l of the paper is index l - 1.
+
+    Attributes:
+        means: one vector (width,) per table.
+        coordinates: (tables, p, r).
+        directions: (r, width), orthonormal.
+        variance_share: (r,), largest first.
     """
 
     means: tuple[Tensor, ...]

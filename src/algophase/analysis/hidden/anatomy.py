@@ -93,14 +93,19 @@ class PizzaAnatomy:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """aligned_w1: (hidden, embedding components); aligned_w2: (unembedding components, hidden).
+    """What the layers of a linear network do: its pizzas, and the hidden units that serve them.
 
-    unmatched: frequencies of the embedding's other circles: those of another role, and those the
-        unembedding has not.
-    exclusive_share: of the hidden units that read any pizza, how many read one alone (the domino
-        pattern).
-    same_pizza_share: of the hidden units that read a pizza, how many write most to the one they
-        read most.
+    Attributes:
+        pizzas: one per Pizza circle that embedding and unembedding share.
+        unmatched: frequencies of the embedding's other circles: those with another role, and those
+            that the unembedding does not have.
+        aligned_w1: (hidden, embedding components).
+        aligned_w2: (unembedding components, hidden).
+        exclusive_share: of the hidden units that read any pizza, the share that reads one alone
+            (the domino pattern).
+        same_pizza_share: of the hidden units that read a pizza, the share that writes most to the
+            one it reads most.
+        second_relu: accuracy and loss without the second ReLU; None for a network with one layer.
     """
 
     pizzas: tuple[PizzaAnatomy, ...]

@@ -72,23 +72,29 @@ class ClusterGeometry:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The shapes that the first hidden layer draws. Means over clusters are by their numbers of
-    units.
+    """The shapes that the first hidden layer draws. Means over clusters are weighted by their
+    numbers of units.
 
-    clusters: by frequency, the largest first, without those below 1% of the units.
-    silent: how many units are left out, with a variance below a thousandth of the mean unit's.
-    distances: how many of the others are largest at each distance 0 to floor(p / 2) of a and b.
-    turned_disc: likeness to a disc whose two circles may be turned against each other, which tables
-        of their own allow.
-    product_share: of the variance in product terms at the units' own frequencies;
-        interaction_share: in all that is no sum of a function of a and one of b.
+    Attributes:
+        disc, torus, circle: mean likeness to each shape, linear CKA.
+        logits_circle: likeness to the circle of what the units write on the logits; NaN if other
+            units come in between.
+        product_share: share of the variance in product terms at the units' own frequencies.
+        interaction_share: share of the variance that is not a function of a plus a function of b.
+        silent: units left out, with a variance below a thousandth of the mean unit's.
+        clusters: the units of each frequency, the largest cluster first, without those below 1% of
+            the units.
+        distances: how many units are largest at each distance 0 to floor(p / 2) of a and b.
+        turned_disc: likeness to a disc whose two circles may be rotated against each other, which
+            two tables allow.
 
-    >>> from algophase import geometry, handmade_pizza
-    >>> shapes = geometry(handmade_pizza(23, (1, 5)))
-    >>> shapes
-    <Geometry: disc 1.0000, torus 0.7071, product share 0.00%; 2 clusters>
-    >>> shapes.clusters[0].frequency, shapes.clusters[0].units, shapes.aligned
-    (1, 92, 1.0)
+    Example:
+        >>> from algophase import geometry, handmade_pizza
+        >>> shapes = geometry(handmade_pizza(23, (1, 5)))
+        >>> shapes
+        <Geometry: disc 1.0000, torus 0.7071, product share 0.00%; 2 clusters>
+        >>> shapes.clusters[0].frequency, shapes.clusters[0].units, shapes.aligned
+        (1, 92, 1.0)
     """
 
     disc: float

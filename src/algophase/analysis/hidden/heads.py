@@ -49,20 +49,23 @@ CONSTANT = 0.01
 
 @dataclass(frozen=True)
 class AttentionHeads:
-    """The heads of the first layer. frequency, share, amplitude_a, amplitude_b, phase_a, phase_b,
-    deviation: arrays (heads,).
+    """The heads of a transformer's first layer. A constant head follows nothing: its frequency is
+    0, and its waves are NaN.
 
-    frequency: that it follows, from 1. share: of its lean's variance at that frequency, in waves of
-        one operand.
-    amplitude, phase: of these waves, in radians. deviation: standard deviation of the lean. shares:
-        (heads, floor(p / 2)), the
-    share of every frequency. A constant head follows nothing: frequency 0, and NaN for what its
-    waves would have.
+    Attributes:
+        frequency: the frequency that each head follows, (heads,), from 1.
+        share: share of that frequency in the variance of the head's lean, in waves of one operand,
+            (heads,).
+        amplitude_a, amplitude_b, phase_a, phase_b: of these waves, each (heads,), phases in
+            radians.
+        deviation: standard deviation of the lean, (heads,).
+        shares: share of every frequency, (heads, floor(p / 2)).
 
-    >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialize
-    >>> uniform = RunSettings(network=TransformerSettings(attention_rate=0.0))
-    >>> attention_heads(initialize(uniform)).constant.tolist()
-    [True, True, True, True]
+    Example:
+        >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialize
+        >>> uniform = RunSettings(network=TransformerSettings(attention_rate=0.0))
+        >>> attention_heads(initialize(uniform)).constant.tolist()
+        [True, True, True, True]
     """
 
     frequency: np.typing.NDArray[np.int64]

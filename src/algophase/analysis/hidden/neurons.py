@@ -38,13 +38,17 @@ from algophase.record.layout import to_record
 @dataclass(frozen=True)
 class Quadrature:
     """The integral's account of one cluster. Errors are root mean squares over all triples, in
-    units of the integral's own.
+    units of the integral's own size.
 
-    amplitude: K. sum_error: of the sum over its units, each a wave and a ReLU: too few phases,
-        unequal weights.
-    error: of what its units really write at this frequency, without offsets in c. gain: of that
-        along the integral; 1 if K is
-        right. shape: share of it that the integral explains at any K, the squared correlation.
+    Attributes:
+        frequency: the cluster's frequency.
+        units: how many units it has.
+        amplitude: K.
+        sum_error: error of the sum over its units, each a wave and a ReLU: from too few phases and
+            unequal weights.
+        error: error of what its units really write at this frequency, without offsets in c.
+        gain: size of that along the integral; 1 if K is right.
+        shape: share of that which the integral explains at any K: the squared correlation.
     """
 
     frequency: int
@@ -58,20 +62,28 @@ class Quadrature:
 
 @dataclass(frozen=True)
 class Neurons:
-    """All hidden units of a network's first layer, each array (units,).
+    """All units of a network's first hidden layer. Arrays are (units,).
 
-    frequency: from 1. phase_a, phase_b, phase_out: phi in radians; amplitude_a, amplitude_b,
-        amplitude_out: alpha and gamma. Those of the output are NaN where other units come in
-        between. fit: R^2. product_share: of its variance.
-    active: False for silent units, which means leave out. quadrature: of each cluster, the largest
-        first.
+    Attributes:
+        mean_fit: mean of `fit` over active units.
+        resultant: |mean of exp(i (phase_a + phase_b - phase_out))|; 1 in a Pizza.
+        quadrature: the integral's account of each cluster, the largest first.
+        frequency: from 1.
+        phase_a, phase_b, phase_out: phi in radians. `phase_out` is NaN if other units come in
+            between.
+        amplitude_a, amplitude_b, amplitude_out: alpha and gamma. `amplitude_out` is NaN if other
+            units come in between.
+        fit: R² of the wave.
+        product_share: share of the variance in product terms.
+        active: False for silent units, which means leave out.
 
-    >>> from algophase import handmade_pizza, neurons
-    >>> units = neurons(handmade_pizza(23, (1, 5)))
-    >>> units
-    <Neurons: 184 units at frequencies 1, 5; mean R² 1.0000, resultant 1.0000>
-    >>> round(float(units.amplitude_a[0]), 6), round(units.quadrature[0].sum_error, 3)
-    (1.0, 0.001)
+    Example:
+        >>> from algophase import handmade_pizza, neurons
+        >>> units = neurons(handmade_pizza(23, (1, 5)))
+        >>> units
+        <Neurons: 184 units at frequencies 1, 5; mean R² 1.0000, resultant 1.0000>
+        >>> round(float(units.amplitude_a[0]), 6), round(units.quadrature[0].sum_error, 3)
+        (1.0, 0.001)
     """
 
     mean_fit: float

@@ -37,17 +37,23 @@ from algophase.networks import Network
 
 @dataclass(frozen=True)
 class ProgressMeasures:
-    """Losses are mean cross-entropies over all pairs, but for excluded_training_loss: over the
-    training pairs, NaN if unknown.
+    """How much of the algorithm a network has. Losses are mean cross-entropies over all pairs.
 
-    frequencies: the key frequencies of the program. gini: of the embedding.
-    held_out_answers: share of the differences d at which the mean over held-out pairs is right; NaN
-        if unknown.
+    Attributes:
+        frequencies: the key frequencies of the program.
+        loss: of the network.
+        restricted_loss: with nothing but the waves of a + b at the key frequencies.
+        excluded_loss: with all but these waves.
+        excluded_training_loss: the same over the training pairs; NaN if they are unknown.
+        gini: Gini coefficient of the embedding's norms by frequency.
+        held_out_answers: share of the differences d at which the mean over held-out pairs is right;
+            NaN if they are unknown.
 
-    >>> from algophase import handmade_clock, progress_measures
-    >>> measures = progress_measures(handmade_clock(7, (1, 2)))
-    >>> round(measures.loss, 3), round(measures.restricted_loss, 3), measures.frequencies
-    (0.529, 0.529, (1, 2))
+    Example:
+        >>> from algophase import handmade_clock, progress_measures
+        >>> measures = progress_measures(handmade_clock(7, (1, 2)))
+        >>> round(measures.loss, 3), round(measures.restricted_loss, 3), measures.frequencies
+        (0.529, 0.529, (1, 2))
     """
 
     frequencies: tuple[int, ...]

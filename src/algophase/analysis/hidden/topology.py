@@ -89,8 +89,14 @@ class Betti:
 
 @dataclass(frozen=True)
 class ClusterBetti:
-    """Hidden units of one frequency. hidden: of their pre-activations; logits: of what they write
-    on the logits, None where other units come in between."""
+    """Betti numbers of the hidden units of one frequency.
+
+    Attributes:
+        frequency: the frequency.
+        units: how many units it has.
+        hidden: Betti numbers of their pre-activations.
+        logits: Betti numbers of what they write on the logits; None if other units come in between.
+    """
 
     frequency: int
     units: int

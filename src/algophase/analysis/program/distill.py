@@ -44,12 +44,16 @@ LEAST_PART = 1e-6  # a part of the whole program below this share of the logits 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How well a distilled program is its network, over all pairs.
+    """How closely a distilled program matches its network, over all pairs.
 
-    share: of the squared norm of the centered logits; largest_error: of one centered logit; norm:
-        their root mean square.
-    agreeing: pairs answered as the network does, of `pairs`; accuracy, smallest_margin: the
-        program's own.
+    Attributes:
+        share: the program's share of the squared norm of the centered logits.
+        largest_error: of one centered logit.
+        norm: root mean square of the centered logits.
+        agreeing: pairs answered as the network does.
+        pairs: all pairs.
+        accuracy: the program's accuracy.
+        smallest_margin: of the program, over right answers.
     """
 
     share: float
@@ -68,12 +72,18 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Distilled:
-    """A program small enough to read, with its numbers as they are written. numbers: how many there
-    are.
+    """A program small enough to read, with its numbers as they are written.
 
-    profiles: g_k(d), (frequencies, p); sine_profiles: h_k(d), or None where they are left out.
-    waves: the same two as waves over d, where the program is written with those.
-    readout, offsets: None where they are left out.
+    Attributes:
+        id: the network's name.
+        modulus: p.
+        frequencies: the key frequencies k.
+        profiles: g_k(d), (frequencies, p).
+        sine_profiles: h_k(d), (frequencies, p); None if left out.
+        waves: the profiles as waves over d; None if the program has the profiles themselves.
+        readout: R_k(c), (frequencies, p); None if left out.
+        offsets: (p,); None if left out.
+        certificate: how closely it matches the network.
     """
 
     id: str
