@@ -83,7 +83,9 @@ def test_a_run_that_lacks_what_is_asked_for_is_named(tmp_path: Path) -> None:
     assert train_into(tmp_path, RUNS, at_the_end).new == 0
 
 
-def test_a_run_that_stopped_early_is_there_for_who_stops_as_early(tmp_path: Path) -> None:
+def test_a_run_that_stopped_early_is_there_for_who_stops_as_early(
+    tmp_path: Path, said: list[str]
+) -> None:
     rule = EarlyStop(10.0, 1)
     early = Options(device="cpu", history_stride=4, early_stop=rule, histories=True)
     run = replace(RUNS[0], task=TaskSettings(7, training_fraction=1.0))
@@ -91,6 +93,9 @@ def test_a_run_that_stopped_early_is_there_for_who_stops_as_early(tmp_path: Path
     (saved,) = read_trained(tmp_path, [run])
     assert saved.epochs < 12
     assert train_into(tmp_path, [run], replace(early, early_stop=EarlyStop(11.0, 1))).new == 0
+    restored = retrain(tmp_path, 0, force=True)
+    assert not restored.as_before
+    assert any(f"stopped early, after {saved.epochs} epochs" in line for line in said)
     for stricter in (EarlyStop(9.0, 1), EarlyStop(10.0, 2), None):
         with pytest.raises(InputError, match="stopped early at epoch"):
             train_into(tmp_path, [run], replace(early, early_stop=stricter))

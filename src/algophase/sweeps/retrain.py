@@ -350,18 +350,24 @@ def choose(
             raise
         (group,) = plan([run], "auto", chosen, precision)
     used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
-    if recorded == used:
-        return group, None
-    described = [
-        " ".join(f"{name} {value or 'unknown'}" for name, value in how.items())
-        for how in (recorded, used)
-    ]
-    note = f"the table's network was trained with {described[0]}, this one with {described[1]}: "
-    note += "rounding differs, and training amplifies it"
-    if gone:
-        note += ". That engine is gone, so the table's bits are no longer made"
-        note += f"; {MEASURED}" if group.precision == "half" else ""
-    return group, note
+    notes = []
+    if recorded != used:
+        before, now = (
+            " ".join(f"{name} {value or 'unknown'}" for name, value in way.items())
+            for way in (recorded, used)
+        )
+        note = f"the table's network was trained with {before}, this one with {now}: "
+        note += "rounding differs, and training amplifies it"
+        if gone:
+            note += ". That engine is gone, so the table's bits are no longer made"
+            note += f"; {MEASURED}" if group.precision == "half" else ""
+        notes.append(note)
+    if row.get("early_stop.points") is not None and row["epochs_trained"] < run.training.epochs:
+        notes.append(
+            f"the table's network stopped early, after {row['epochs_trained']:,} epochs: this one "
+            f"is trained for all {run.training.epochs:,}"
+        )
+    return group, "; ".join(notes) or None
 
 
 def train_again(
