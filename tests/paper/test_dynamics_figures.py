@@ -8,12 +8,14 @@ from algophase.core.settings import RunSettings, TaskSettings, TransformerSettin
 from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.dynamics_figures import (
-    draw_companions,
-    draw_population,
-    draw_stages,
-    draw_state,
+    companions_figure,
+    population_figure,
     stages,
+    stages_figure,
+    state_figure,
 )
+from algophase.pictures.marks import Band, legend_name
+from algophase.pictures.to_data import marks_of
 
 
 def small(scale: float) -> Network:
@@ -26,8 +28,8 @@ def small(scale: float) -> Network:
 def test_stages_are_drawn_by_epoch_and_pair() -> None:
     found = stages({200: small(1), 600: small(2)})
     assert [stage.epoch for stage in found] == [200, 600]
-    figure = draw_stages(found)
-    titles = [axes.get_title() for axes in figure.axes]
+    figure = stages_figure(found)
+    titles = [panel.title for panel in figure.panels]
     assert len(titles) == sum(len(stage.pairs) for stage in found)
     assert titles[0].startswith("epoch 200\naccuracy ")
     assert titles[1].startswith("epoch 600\naccuracy ")
@@ -35,15 +37,14 @@ def test_stages_are_drawn_by_epoch_and_pair() -> None:
 
 def test_every_circle_is_drawn_with_what_it_is_worth() -> None:
     specimen = Specimen(handmade_pizza(13, (3,), accompanied=True))
-    figure = draw_state(specimen)
+    figure = state_figure(specimen)
     circles = specimen.analysis.circles
-    assert len(figure.axes) == 2 * len(circles) == 4
-    for item, axes in zip(circles, figure.axes[2:], strict=True):
+    assert len(figure.panels) == 2 * len(circles) == 4
+    for item, panel in zip(circles, figure.panels[2:], strict=True):
         without = specimen.without([item]).accuracy
-        assert axes.get_title() == f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}"
-        assert (
-            axes.get_xlabel() == "a + b, along 3"
-        )  # the companion too: it answers on its Pizza's circle
+        assert panel.title == f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}"
+        # The companion too: it answers on its Pizza's circle.
+        assert panel.x.name == "a + b, along 3"
 
 
 def test_populations_are_drawn_along_training() -> None:
@@ -65,19 +66,21 @@ def test_populations_are_drawn_along_training() -> None:
         for epoch, role, companions in ((200, "Pizza", 0), (600, "mixed", 1), (2000, "Clock", 1))
     ]
     table = pandas.DataFrame(rows)
-    population, companions = draw_population(table), draw_companions(table)
-    assert [axes.get_ylabel() for axes in population.axes[2:]] == [
+    population, companions = population_figure(table), companions_figure(table)
+    assert [panel.y.name for panel in population.panels[2:]] == [
         "gradient symmetricity",
         "distance irrelevance",
     ]
-    assert [text.get_text() for text in population.legends[0].get_texts()] == [
+    assert [name for name in map(legend_name, population.panels[0].marks) if name] == [
         "Pizza",
         "mixed",
         "Clock",
         "validation accuracy",
     ]
-    assert [axes.get_ylabel() for axes in companions.axes] == [
+    assert [panel.y.name for panel in companions.panels] == [
         "share of runs",
         "accuracy over all pairs",
         "percentage points",
     ]
+    areas = marks_of(population.panels[0], Band)
+    assert areas[-1].high.tolist() == [1, 1, 1]  # every run has one role

@@ -13,9 +13,9 @@ from algophase.core.fourier import circle
 from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
-from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
+from algophase.paper.plates import isolated_figure, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
-from algophase.reports.figures import order_frequency
+from algophase.reports.network_panels import order_frequency
 
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:
@@ -69,6 +69,6 @@ def test_an_accompanying_circle_is_shown_in_the_order_of_its_pizza() -> None:
         ["circle 1, k = 3", f"accuracy alone {pizza.accuracy_alone:.1%}", "a further line"],
         ["circle 2 (with 1), k = 6", f"accuracy alone {companion.accuracy_alone:.1%}"],
     ]
-    figure = draw_isolated(one, one.evidence[:1])
-    assert [axes.get_ylabel() for axes in figure.axes[:1]] == ["(a − b)/9 mod 13"]
-    assert "(1 of 2)" in figure.get_suptitle()
+    figure = isolated_figure(one, one.evidence[:1])
+    assert figure.panels[0].y.name == "(a − b)/9 mod 13"
+    assert "(1 of 2)" in figure.title

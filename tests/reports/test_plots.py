@@ -6,12 +6,14 @@ import numpy
 import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawn
 
 import algophase
 from algophase import InputError, Specimen, handmade_clock, handmade_pizza
-from algophase.pictures.style import house_style, new_figure
-from algophase.reports.figures import draw_tokens
+from algophase.pictures.marks import Figure
+from algophase.pictures.style import house_style
+from algophase.pictures.to_matplotlib import draw
+from algophase.reports.network_panels import plane_panel
 
 PLOTS = [
     algophase.plot_circles,
@@ -31,7 +33,7 @@ def test_a_network_and_a_specimen_give_the_same_figure(plot: object, tmp_path: P
     assert callable(plot)
     network = handmade_pizza(11, (1, 3))
     first, second = plot(network), plot(Specimen(network))
-    assert isinstance(first, Figure)
+    assert isinstance(first, Drawn)
     assert [axes.get_title() for axes in first.axes] == [axes.get_title() for axes in second.axes]
     assert first._repr_png_() == second._repr_png_()  # type: ignore[attr-defined]
     first.savefig(tmp_path / "figure.png")
@@ -78,10 +80,10 @@ def test_labels_of_an_uneven_circle_do_not_overlap(modulus: int) -> None:
     points = (
         circle + 0.1 * torch.randn(modulus, 2, generator=torch.Generator().manual_seed(0)).double()
     )
+    panel = plane_panel(points[None], 7, ("", ""))
+    figure = draw(Figure(rows=[[panel]], width=2.6, height=2.6))
+    axes = figure.axes[0]
     with house_style():
-        figure = new_figure(2.6, 2.6)
-        axes = figure.subplots()
-        draw_tokens(axes, points, 7)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         boxes = [text.get_window_extent(canvas.get_renderer()).get_points() for text in axes.texts]

@@ -10,7 +10,7 @@ from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
 from algophase.explore.shown import Opened, axes, colors, filterable
 from algophase.explore.view import LONGEST, PARTS, Side
-from algophase.reports.interactive import SQUARE
+from algophase.reports.network_panels import SQUARE
 from algophase.runs.runs import Runs
 from algophase.runs.selection import OPERATORS
 

@@ -19,8 +19,13 @@ from algophase.explore.view import REST, RUN_ID, View
 from algophase.pages.network_text import program_lines
 from algophase.pictures.marks import Panel
 from algophase.pictures.to_plotly import draw
-from algophase.reports.figures import drawn_circles
-from algophase.reports.interactive import circle_name, circle_panel, logit_panel, main_order
+from algophase.reports.network_panels import (
+    circle_name,
+    circle_panel,
+    drawn_circles,
+    logit_panel,
+    main_order,
+)
 from algophase.reports.network_section import (
     INSTANCE_TABLE,
     MEANING,
@@ -294,7 +299,7 @@ def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
         kept += " (now chosen one by one)"
     right = "The logit of the right answer for every pair"
     return Logits(
-        figure=dressed(draw(logit_panel(answer, order))),
+        figure=dressed(draw(logit_panel(answer.logits, order))),
         accuracy=f"Accuracy {floored(answer.accuracy)}{without}.",
         order=f"{right}; rows and columns in {order_name}.",
         kept=kept,

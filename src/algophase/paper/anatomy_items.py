@@ -2,7 +2,7 @@
 is in `readout`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,13 @@ from algophase.paper.measure import (
 )
 from algophase.paper.product import Product, Table
 from algophase.paper.sources import Exhibit, Sources
+from algophase.pictures.marks import Axis, Figure, Labels, Mark, Rule
 from algophase.pictures.style import new_figure
-from algophase.reports.figures import circle_order, draw_aligned
+from algophase.reports.network_panels import aligned_panel, circle_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawn
 
 SHOWN = 4  # circles per row; Model beta has four pizzas
 SHOWN_COMPONENTS = 16
@@ -201,7 +202,7 @@ def _draw_matching(
     embedding: PrincipalComponents,
     unembedding: PrincipalComponents,
     p: int,
-) -> "Figure":
+) -> "Drawn":
     figure = new_figure(max(3.4, 2.2 * len(pairs)), 4.9)
     panels = figure.subplots(2, len(pairs), squeeze=False)
     for row, (side, name) in enumerate(((embedding, "embedding"), (unembedding, "unembedding"))):
@@ -229,7 +230,7 @@ def _draw_matching(
 
 def aligned_weights(sources: Sources) -> Product:
     beta = open_model_beta(sources)
-    return Product(beta.exhibit.source, {"": _draw_domino(beta.anatomy)})
+    return Product(beta.exhibit.source, {"": _domino_figure(beta.anatomy)})
 
 
 @quantity
@@ -312,7 +313,7 @@ def _read_with_company(significant: Tensor, circles: dict[tuple[int, ...], int],
     return count
 
 
-def _draw_domino(anatomy: Anatomy) -> "Figure":
+def _domino_figure(anatomy: Anatomy) -> Figure:
     """Hidden units by the pizza they read most, round its circle; those that read none come
     last.
     """
@@ -328,31 +329,40 @@ def _draw_domino(anatomy: Anatomy) -> "Figure":
         0, pizza[None]
     )[0]
     order = sorted(range(len(reading)), key=lambda unit: (int(group[unit]), float(angle[unit])))
-    figure = new_figure(7.0, 5.0)
-    panels = figure.subplots(2, 1)
-    for axes, matrix, side, name in (
-        (panels[0], reading[:, :SHOWN_COMPONENTS].T, "embedding", "aligned $W_1$"),
-        (panels[1], anatomy.aligned_w2[:SHOWN_COMPONENTS], "unembedding", "aligned $W_2$"),
+    edges = list[Mark]()
+    names = list[tuple[float, str]]()
+    start = 0
+    for index in range(len(planes) + 1):
+        size = int((group == index).sum())
+        if size == 0:
+            continue
+        name = f"k = {anatomy.pizzas[index].frequency}" if index < len(planes) else "none"
+        names.append((start + size / 2 - 0.5, name))
+        start += size
+        if start < len(order):
+            edges.append(Rule(x=start - 0.5, dash="-", width=0.6))
+    w1, w2 = reading[:, :SHOWN_COMPONENTS].T, anatomy.aligned_w2[:SHOWN_COMPONENTS]
+    rows = []
+    for matrix, side, name, axis in (
+        (
+            w1,
+            "embedding",
+            "aligned $W_1$",
+            "output dimension (hidden unit), by the circle it reads",
+        ),
+        (w2, "unembedding", "aligned $W_2$", "source dimension (hidden unit), in the same order"),
     ):
-        draw_aligned(figure, axes, matrix[:, order], side, name)
-        start = 0
-        for index in range(len(planes) + 1):
-            size = int((group == index).sum())
-            if size == 0:
-                continue
-            name = f"k = {anatomy.pizzas[index].frequency}" if index < len(planes) else "none"
-            axes.text(
-                start + size / 2 - 0.5,
-                len(matrix) - 0.2,
-                name,
-                ha="center",
-                va="bottom",
-                fontsize=8,
-            )
-            start += size
-            if start < len(order):
-                axes.axvline(start - 0.5, color="0.3", linewidth=0.6)
-        axes.set_title(axes.get_title(), pad=16)
-    panels[0].set_xlabel("output dimension (hidden unit), by the circle it reads")
-    panels[1].set_xlabel("source dimension (hidden unit), in the same order")
-    return figure
+        panel = aligned_panel(matrix[:, order], side, name)
+        heights = [len(matrix) - 0.4] * len(names)
+        groups = Labels(
+            x=[middle for middle, _ in names],
+            y=heights,
+            texts=[text for _, text in names],
+            size=8,
+            side="above",
+        )
+        marks = [*panel.marks, *edges, groups]
+        # The names of the groups stand between the weights and the title.
+        title = f"{panel.title}\n"
+        rows.append([replace(panel, marks=marks, x=Axis(name=axis), title=title)])
+    return Figure(rows=rows, width=7.0, height=5.0)

@@ -3,30 +3,34 @@ curves.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.circles.find import circle_alone
+from algophase.analysis.circles.find import circle_alone, points_in_plane
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.specimen import Specimen, answer_of
 from algophase.core.palette import COLORS
 from algophase.networks import Network
 from algophase.paper.plates import logits_in_order
-from algophase.pictures.style import new_figure
-from algophase.reports.figures import draw_circle, order_frequency
+from algophase.pictures.marks import Axis, Band, Figure, Legend, Line, Mark, Panel, Span
 from algophase.reports.moments_section import quartiles
+from algophase.reports.network_panels import axis_names, order_frequency, plane_panel
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ROLES = ("Pizza", "mixed", "Clock", "accompanying", "unclear")
-ROLE_COLORS = dict(zip(ROLES, (COLORS[1], COLORS[2], COLORS[0], COLORS[3], "0.85"), strict=True))
+PALE_GRAY = "#D9D9D9"
+ROLE_COLORS = dict(zip(ROLES, (COLORS[1], COLORS[2], COLORS[0], COLORS[3], PALE_GRAY), strict=True))
 MOST_CIRCLES = 6
 FEW_LABELS = 12  # tokens named in a small circle
+EPOCH_TICKS = (100, 200, 600, 2000, 5000)
+FEW_EPOCH_TICKS = (200, 2000)  # where three panels stand side by side
+COST_TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -48,175 +52,188 @@ def stages(networks: Mapping[int, Network]) -> list[Stage]:
     return along_training
 
 
-def draw_stages(stages: Sequence[Stage]) -> "Figure":
+def stages_figure(shown: Sequence[Stage]) -> Figure:
     """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair
     of components.
     """
-    rows = max(len(stage.pairs) for stage in stages)
-    figure = new_figure(1.55 * len(stages) + 0.4, 1.8 * rows + 0.7)
-    grid = figure.subplots(rows, len(stages), squeeze=False)
-    for column, stage in enumerate(stages):
-        specimen = stage.specimen
-        for row in range(rows):
-            axes = grid[row, column]
-            if row >= len(stage.pairs):
-                axes.set_axis_off()
-                continue
-            pair = stage.pairs[row]
-            circle = pair.evidence.circle
-            alone = grid_logits(specimen.network, circle_alone(specimen.components, circle))
-            logits_in_order(axes, answer_of(alone).logits, circle.frequency)
-            head = (
-                f"epoch {stage.epoch:,}\naccuracy {specimen.analysis.accuracy:.1%}\n"
-                if row == 0
-                else ""
-            )
-            # Noise takes the share a little beyond its ends, which a reader of the picture need not
-            # see.
-            what = (
-                "no form"
-                if pair.evidence.role == "unclear"
-                else f"Pizza {min(1.0, max(0.0, pair.pizza_share)):.0%}"
-            )
-            axes.set_title(f"{head}k = {circle.frequency}, {what}", fontsize=8)
-            if column == 0:
-                axes.set_ylabel(f"components {2 * row + 1}, {2 * row + 2}\na − b, along k")
-            if row == rows - 1:
-                axes.set_xlabel("a + b, along k")
-    return figure
+    most_pairs = max(len(stage.pairs) for stage in shown)
+    rows = []
+    for row in range(most_pairs):
+        panels = [_stage_panel(stage, row) for stage in shown]
+        rows.append(panels)
+    width, height = 1.55 * len(shown) + 0.4, 1.8 * most_pairs + 0.7
+    return Figure(rows=rows, width=width, height=height, names_outside=True)
 
 
-def draw_state(specimen: Specimen) -> "Figure":
+def _stage_panel(stage: Stage, row: int) -> Panel | None:
+    """One pair of components alone; None where the network has fewer."""
+    if row >= len(stage.pairs):
+        return None
+    specimen = stage.specimen
+    pair = stage.pairs[row]
+    circle = pair.evidence.circle
+    alone = grid_logits(specimen.network, circle_alone(specimen.components, circle))
+    panel = logits_in_order(answer_of(alone).logits, circle.frequency)
+    # Noise takes the share a little beyond its ends, which a reader of the picture need not see.
+    role = f"Pizza {min(1.0, max(0.0, pair.pizza_share)):.0%}"
+    if pair.evidence.role == "unclear":
+        role = "no form"
+    title = f"k = {circle.frequency}, {role}"
+    if row == 0:
+        accuracy = f"accuracy {specimen.analysis.accuracy:.1%}"
+        title = f"epoch {stage.epoch:,}\n{accuracy}\n{title}"
+    components = f"components {2 * row + 1}, {2 * row + 2}"
+    return replace(
+        panel,
+        title=title,
+        x=replace(panel.x, name="a + b, along k"),
+        y=replace(panel.y, name=f"{components}\na − b, along k"),
+    )
+
+
+def state_figure(specimen: Specimen) -> Figure:
     """Every circle of a network: its tokens above, the correct logits with it alone below."""
+    above, below = list[Panel](), list[Panel]()
     circles = specimen.analysis.circles[:MOST_CIRCLES]
-    figure = new_figure(max(3.4, 1.75 * len(circles) + 0.3), 4.4)
-    grid = figure.subplots(2, len(circles), squeeze=False)
-    for column, item in enumerate(circles):
-        above, below = grid[:, column]
-        draw_circle(above, specimen.components, item.circle, FEW_LABELS)
-        above.tick_params(labelsize=6.5)
-        above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
+    for item in circles:
+        circle = item.circle
+        points = points_in_plane(specimen.components, circle)
+        plane = plane_panel(points, circle.frequency, axis_names(circle), FEW_LABELS)
+        above.append(replace(plane, title=f"k = {circle.frequency}\n{item.part}"))
         k = order_frequency(item)
         without = specimen.without([item]).accuracy
-        logits_in_order(below, specimen.only([item]).logits, k)
-        below.set_title(f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}", fontsize=8)
-        below.set_xlabel(f"a + b, along {k}")
-        below.set_ylabel(f"a − b, along {k}")
-    return figure
+        panel = logits_in_order(specimen.only([item]).logits, k)
+        panel = replace(
+            panel,
+            title=f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}",
+            x=replace(panel.x, name=f"a + b, along {k}"),
+            y=replace(panel.y, name=f"a − b, along {k}"),
+        )
+        below.append(panel)
+    return Figure(rows=[above, below], width=max(3.4, 1.95 * len(circles) + 0.3), height=4.4)
 
 
-def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, color: str, **style: Any) -> None:
+def _curve(table: "pandas.DataFrame", column: str, color: str, name: str = "") -> list[Mark]:
     """Median and quartiles over the runs, with the runs themselves behind."""
+    marks = list[Mark]()
     for _, run in table.groupby("run_id"):
-        axes.plot(run["epoch"], run[column], color=color, alpha=0.12, linewidth=0.5, zorder=1)
+        x, y = run["epoch"].to_numpy(), run[column].to_numpy()
+        marks.append(Line(x=x, y=y, color=color, width=0.5, opacity=0.12, layer=-1))
     by_epoch = quartiles(table, column)
-    axes.fill_between(
-        by_epoch.index,
-        by_epoch["low"],
-        by_epoch["high"],
-        color=color,
-        alpha=0.25,
-        linewidth=0,
-        zorder=2,
+    epochs = by_epoch.index.to_numpy()
+    low, middle, high = (by_epoch[part].to_numpy() for part in ("low", "middle", "high"))
+    marks.append(Band(x=epochs, low=low, high=high, color=color, opacity=0.25))
+    marks.append(Line(x=epochs, y=middle, color=color, width=1.5, marker="o", name=name))
+    return marks
+
+
+def _epoch_axis(epochs: Sequence[int], wanted: Sequence[int] = EPOCH_TICKS) -> Axis:
+    first, last = min(epochs), max(epochs)
+    ticks = [epoch for epoch in epochs if epoch in wanted and 1.5 * epoch < last]
+    ticks = [*(ticks or [first]), last]
+    return Axis(
+        name="epoch",
+        scale="log" if first > 0 else "symlog",
+        ticks=ticks,
+        tick_names=[f"{epoch:,}" for epoch in ticks],
+        limits=(first / 1.05, last * 1.05),
     )
-    axes.plot(
-        by_epoch.index,
-        by_epoch["middle"],
-        color=color,
-        marker="o",
-        markersize=3,
-        zorder=3,
-        **style,
-    )
 
 
-def _epoch_axis(axes: "Axes", epochs: Sequence[int]) -> None:
-    axes.set_xscale("log" if min(epochs) > 0 else "symlog")
-    last = max(epochs)
-    ticks = [
-        epoch for epoch in epochs if epoch in (100, 200, 600, 2000, 5000) and 1.5 * epoch < last
-    ]
-    ticks = [*(ticks or [min(epochs)]), last]
-    axes.set_xticks(ticks, [f"{epoch:,}" for epoch in ticks], rotation=40, ha="right")
-    axes.minorticks_off()
-    axes.set_xlim(min(epochs) / 1.05, last * 1.05)
-    axes.set_xlabel("epoch")
-
-
-def draw_population(table: "pandas.DataFrame") -> "Figure":
+def population_figure(table: "pandas.DataFrame") -> Figure:
     """What the strongest pair does in how many runs, and three numbers along training: median,
     quartiles, every run.
     """
-    epochs = sorted(table["epoch"].unique().tolist())
-    figure = new_figure(7.0, 5.8)
-    (what, share), (symmetricity, irrelevance) = figure.subplots(2, 2)
-    shares = {
-        role: [(table["role"][table["epoch"] == epoch] == role).mean() for epoch in epochs]
-        for role in ROLES
-    }
-    present = {role: values for role, values in shares.items() if any(values)}
-    what.stackplot(
-        epochs,
-        *present.values(),
-        labels=present.keys(),
-        colors=[ROLE_COLORS[role] for role in present],
-    )
-    accuracy = quartiles(table, "validation_accuracy")["middle"]
-    what.plot(
-        accuracy.index,
-        accuracy,
-        color="black",
-        linestyle="--",
-        linewidth=1.2,
-        label="validation accuracy",
-    )
-    what.set(ylim=(0, 1), ylabel="share of runs; median accuracy", title="what it does alone")
-    figure.legend(
-        *what.get_legend_handles_labels(),
-        loc="outside upper center",
-        ncols=6,
-        title="strongest pair of components",
-    )
+    epoch_axis = _epoch_axis(_epochs(table))
     with_form = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
-    _curve(share, with_form, "pizza_share_of_pair", COLORS[1])
-    share.axhspan(1 / 3, 2 / 3, color="0.93", zorder=0)
-    share.set(
-        ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form"
+    share = Panel(
+        marks=[
+            Span(y=(1 / 3, 2 / 3), color=PALE_GRAY, opacity=0.4, layer=-2),
+            *_curve(with_form, "pizza_share_of_pair", COLORS[1]),
+        ],
+        x=epoch_axis,
+        y=Axis(name="Pizza's share of the amplitude", limits=(-0.3, 1.3)),
+        title="where it has a form",
     )
-    for axes, metric, color in (
-        (symmetricity, SYMMETRICITY, COLORS[0]),
-        (irrelevance, IRRELEVANCE, COLORS[2]),
-    ):
-        _curve(axes, table, metric, color)
-        axes.set(ylim=(0, 1), ylabel=label(metric), title="whole network")
-    for axes in (what, share, symmetricity, irrelevance):
-        _epoch_axis(axes, epochs)
-    return figure
+    whole = []
+    for metric, color in ((SYMMETRICITY, COLORS[0]), (IRRELEVANCE, COLORS[2])):
+        upwards = Axis(name=label(metric), limits=(0, 1))
+        marks = _curve(table, metric, color)
+        whole.append(Panel(marks=marks, x=epoch_axis, y=upwards, title="whole network"))
+    return Figure(
+        rows=[[_roles_panel(table, epoch_axis), share], whole],
+        width=7.0,
+        height=5.8,
+        legend=Legend(where="above", title="strongest pair of components"),
+    )
 
 
-def draw_companions(table: "pandas.DataFrame") -> "Figure":
+def _epochs(table: "pandas.DataFrame") -> list[int]:
+    return sorted(table["epoch"].unique().tolist())
+
+
+def _roles_panel(table: "pandas.DataFrame", epoch_axis: Axis) -> Panel:
+    """The roles of the strongest pair as stacked areas, and the median accuracy."""
+    epochs = _epochs(table)
+    below = numpy.zeros(len(epochs))
+    marks = list[Mark]()
+    for role in ROLES:
+        shares = [(table["role"][table["epoch"] == epoch] == role).mean() for epoch in epochs]
+        if not any(shares):
+            continue
+        above = below + numpy.array(shares)
+        color = ROLE_COLORS[role]
+        marks.append(Band(x=epochs, low=below, high=above, color=color, opacity=1, name=role))
+        below = above
+    accuracy = quartiles(table, "validation_accuracy")["middle"]
+    median = Line(
+        x=accuracy.index.to_numpy(),
+        y=accuracy.to_numpy(),
+        color="#000000",
+        dash="--",
+        name="validation accuracy",
+        layer=1,
+    )
+    upwards = Axis(name="share of runs; median accuracy", limits=(0, 1))
+    return Panel(marks=[*marks, median], x=epoch_axis, y=upwards, title="what it does alone")
+
+
+def companions_figure(table: "pandas.DataFrame") -> Figure:
     """How often a companion is there, and what its removal costs where it is."""
-    epochs = sorted(table["epoch"].unique().tolist())
-    figure = new_figure(7.0, 2.9)
-    presence, accuracy, cost = figure.subplots(1, 3)
+    epochs = _epochs(table)
+    epoch_axis = _epoch_axis(epochs, FEW_EPOCH_TICKS)
     shares = [(table["accompanying"][table["epoch"] == epoch] > 0).mean() for epoch in epochs]
-    presence.plot(epochs, shares, color=COLORS[3], marker="o", markersize=3)
-    presence.set(ylim=(0, 1.02), ylabel="share of runs", title="an accompanying circle exists")
+    presence = Panel(
+        marks=[Line(x=epochs, y=shares, color=COLORS[3], width=1.5, marker="o")],
+        x=epoch_axis,
+        y=Axis(name="share of runs", limits=(0, 1.02)),
+        title="an accompanying circle exists",
+    )
     having = table[table["accompanying"] > 0]
+    accuracies, costs = list[Mark](), list[Mark]()
     if len(having):
-        _curve(accuracy, having, "accuracy", COLORS[6], label="whole network")
-        _curve(accuracy, having, "accuracy_without_accompanying", COLORS[3], label="without them")
-        accuracy.legend(loc="lower right", fontsize=7)
-        _curve(cost, having, "cost", COLORS[3])
-        cost.set_yscale("symlog", linthresh=1)  # a few lose ten times what the others do
-        ticks = [
-            tick
-            for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
-            if tick <= max(1, having["cost"].max())
-        ]
-        cost.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    accuracy.set(ylabel="accuracy over all pairs", title="runs that have one")
-    cost.set(ylabel="percentage points", title="accuracy lost without them")
-    for axes in (presence, accuracy, cost):
-        _epoch_axis(axes, epochs)
-    return figure
+        accuracies += _curve(having, "accuracy", COLORS[6], "whole network")
+        accuracies += _curve(having, "accuracy_without_accompanying", COLORS[3], "without them")
+        costs += _curve(having, "cost", COLORS[3])
+    accuracy = Panel(
+        marks=accuracies,
+        x=epoch_axis,
+        y=Axis(name="accuracy over all pairs"),
+        title="runs that have one",
+        legend=Legend(where="lower right", columns=1) if accuracies else None,
+    )
+    largest = max(1.0, having["cost"].max()) if len(having) else 1.0
+    ticks = [tick for tick in COST_TICKS if tick <= largest]
+    cost = Panel(
+        marks=costs,
+        x=epoch_axis,
+        # A few lose ten times what the others do.
+        y=Axis(
+            name="percentage points",
+            scale="symlog",
+            ticks=ticks,
+            tick_names=[f"{tick:g}" for tick in ticks],
+        ),
+        title="accuracy lost without them",
+    )
+    return Figure(rows=[[presence, accuracy, cost]], width=7.0, height=2.9)

@@ -12,11 +12,11 @@ from algophase.core.errors import InputError
 from algophase.core.lines import falls_short, stays_within
 from algophase.core.wording import plural
 from algophase.paper.dynamics_figures import (
-    draw_companions,
-    draw_population,
-    draw_stages,
-    draw_state,
+    companions_figure,
+    population_figure,
     stages,
+    stages_figure,
+    state_figure,
 )
 from algophase.paper.measure import SUBSETS, Measurement, find_population, measured, quantity
 from algophase.paper.product import Product, Table
@@ -137,7 +137,10 @@ def clock_training(sources: Sources) -> Product:
     table = find_population(sources, "clock-training moments")
     return Product(
         source=f"{moments.source}; {series.source}",
-        figures={"": draw_stages(stages(series.networks)), "population": draw_population(table)},
+        figures={
+            "": stages_figure(stages(series.networks)),
+            "population": population_figure(table),
+        },
         tables={"population": _along(table)},
     )
 
@@ -214,7 +217,7 @@ def accompanying_pizza(sources: Sources) -> Product:
         raise Missing(f"the moments of pizza-training have no epoch {STATE}; {advice}")
     return Product(
         source=f"{moments.source}; {exhibit.source}",
-        figures={"": draw_state(exhibit), "population": draw_companions(table)},
+        figures={"": state_figure(exhibit), "population": companions_figure(table)},
         tables={"population": _companion_table(table)},
     )
 

@@ -10,7 +10,7 @@ from algophase.core.fourier import cos_turn, folded
 from algophase.core.group import cyclic_group
 from algophase.core.lines import exceeds, falls_short
 from algophase.paper.measure import Measurement, Spread, listed, measured, quantity
-from algophase.paper.plates import MOST_SHOWN, draw_isolated
+from algophase.paper.plates import MOST_SHOWN, isolated_figure
 from algophase.paper.product import Product, Table, entry
 from algophase.paper.rules import HALF
 from algophase.paper.sources import Exhibit, Sources, source_of
@@ -45,7 +45,7 @@ def _shown_of_pizza(network: Exhibit) -> list[CircleEvidence]:
 
 def pizza_isolated(sources: Sources) -> Product:
     network = sources.network("model-a")
-    figure = draw_isolated(network, _shown_of_pizza(network))
+    figure = isolated_figure(network, _shown_of_pizza(network))
     return Product(source_of(network), {"": figure})
 
 
@@ -139,7 +139,7 @@ def accuracy_of_largest_pizzas(network: Exhibit, count: int) -> Measurement | No
 
 def clock_isolated(sources: Sources) -> Product:
     network = sources.network("model-b")
-    figure = draw_isolated(network, network.evidence[:MOST_SHOWN])
+    figure = isolated_figure(network, network.evidence[:MOST_SHOWN])
     return Product(source_of(network), {"": figure})
 
 
@@ -363,7 +363,7 @@ def _companions(network: Exhibit) -> list[CircleEvidence]:
 def side_isolated(sources: Sources) -> Product:
     network = sources.network("model-a")
     circles = _companions(network)[:MOST_SHOWN] or network.evidence[:MOST_SHOWN]
-    return Product(source_of(network), {"": draw_isolated(network, circles)})
+    return Product(source_of(network), {"": isolated_figure(network, circles)})
 
 
 @quantity

@@ -2,13 +2,13 @@
 embeddings that are no circles.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from algophase.analysis.circles.principal import frequency_shares
-from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
 from algophase.core.lines import falls_short, reaches
 from algophase.core.palette import COLORS
 from algophase.paper.measure import Measurement, measured, quantity
@@ -17,13 +17,15 @@ from algophase.paper.populations import circles_of
 from algophase.paper.product import Product
 from algophase.paper.rules import HALF, THRESHOLDS
 from algophase.paper.sources import Exhibit, Sources, source_of
+from algophase.pictures.marks import Figure, Legend
 from algophase.pictures.style import HEATMAP, new_figure
-from algophase.reports.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
+from algophase.reports.figures import gradient_panels
+from algophase.reports.network_panels import circle_order
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawn
 
 TRIPLES = 3
 
@@ -34,33 +36,26 @@ def _a_and_b(sources: Sources) -> tuple[Exhibit, Exhibit]:
 
 def gradients(sources: Sources) -> Product:
     networks = _a_and_b(sources)
-    figure = new_figure(2.4 * TRIPLES, 6.0)
-    rows = figure.subplots(2, TRIPLES)
-    for row, network in zip(rows, networks, strict=True):
-        triples = paper_triples(network.modulus)[:TRIPLES]
-        directions = network.components.directions[:GRADIENT_COMPONENTS]
-        gradients_of_a, gradients_of_b = embedding_gradients(network.network, triples)
-        first = gradients_of_a @ directions.T
-        second = gradients_of_b @ directions.T
-        for axes, triple, x, y in zip(row, triples.tolist(), first, second, strict=True):
-            gradient_panel(axes, x, y)
-            axes.set_title("{}\n(a, b, c) = ({}, {}, {})".format(network.name, *triple))
-    figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    rows = []
+    for network in networks:
+        panels = gradient_panels(network, TRIPLES)
+        rows.append([replace(panel, title=f"{network.name}\n{panel.title}") for panel in panels])
+    legend = Legend(columns=3)
+    figure = Figure(rows=rows, width=2.4 * TRIPLES, height=6.0, legend=legend)
     return Product(source_of(*networks), {"": figure})
 
 
 def whole_logits(sources: Sources) -> Product:
     networks = _a_and_b(sources)
-    figure = new_figure(7.2, 3.3)
-    for axes, network in zip(figure.subplots(1, 2), networks, strict=True):
+    panels = []
+    for network in networks:
         # No one circle is the whole network's: rows and columns step by the spacing of its largest.
         frequency = network.evidence[0].circle.frequency if network.evidence else 1
-        image = logits_in_steps(axes, network.whole.logits, frequency)
-        figure.colorbar(image, ax=axes, label="correct logit")
+        panel = logits_in_steps(network.whole.logits, frequency, "correct logit")
         irrelevance = network.analysis.distance_irrelevance
-        axes.set_title(
-            f"{network.name} ({network.network.id})\ndistance irrelevance {irrelevance:.2f}"
-        )
+        name = f"{network.name} ({network.network.id})"
+        panels.append(replace(panel, title=f"{name}\ndistance irrelevance {irrelevance:.2f}"))
+    figure = Figure(rows=[panels], width=7.2, height=3.3)
     return Product(source_of(*networks), {"": figure})
 
 
@@ -213,7 +208,7 @@ def not_circular(sources: Sources) -> Product:
     return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)})
 
 
-def _draw_not_circular(line: Exhibit, frequency: int, curve: Exhibit) -> "Figure":
+def _draw_not_circular(line: Exhibit, frequency: int, curve: Exhibit) -> "Drawn":
     figure = new_figure(7.2, 5.6)
     upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.1), squeeze=False).flatten().tolist()
     axes = upper.subplots()

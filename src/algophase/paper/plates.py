@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -21,21 +20,16 @@ from algophase.analysis.circles.find import points_in_plane
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.core.errors import InputError
 from algophase.paper.sources import Exhibit
-from algophase.pictures.style import new_figure, set_title
-from algophase.reports.figures import (
+from algophase.pictures.marks import Axis, Figure, Legend, Panel
+from algophase.reports.figures import heat_maps
+from algophase.reports.network_panels import (
     axis_names,
     circle_order,
-    draw_plane,
-    logit_map,
-    operand_legend,
+    logit_panel,
     order_frequency,
+    plane_panel,
 )
 from algophase.storage.files import write_atomically
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 MOST_SHOWN = 4  # panels side by side, as in the paper
 PANEL = 2.35
@@ -151,69 +145,60 @@ def load_plates(path: Path) -> Plates:
         raise InputError(f"{path} holds no plates of isolated circles: {error}") from None
 
 
-def logits_in_order(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
+def logits_in_order(logits: Tensor, frequency: int) -> Panel:
     """Correct logits, rows a - b and columns a + b, in the order of a circle; without numbers,
     for small panels.
     """
-    order = circle_order(len(matrix), frequency)
-    image = logit_map(axes, matrix[order][:, order])
-    axes.set(xticks=[], yticks=[])
-    return image
+    panel = logit_panel(logits, circle_order(len(logits), frequency).tolist())
+    marks = [replace(mark, scale="") for mark in heat_maps(panel)]
+    return replace(panel, marks=marks, x=Axis(ticks=[]), y=Axis(ticks=[]))
 
 
-def logits_in_steps(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
+def logits_in_steps(logits: Tensor, frequency: int, scale: str = "") -> Panel:
     """Correct logits, rows a - b and columns a + b, both in steps of the spacing of a circle
-    (the paper's (a - b) / 18).
+    (the paper's (a - b) / 18). scale: the title of the color scale, which is below without one.
     """
-    p = len(matrix)
-    order = circle_order(p, frequency)
-    image = logit_map(axes, matrix[order][:, order])
+    p = len(logits)
+    panel = logit_panel(logits, circle_order(p, frequency).tolist())
+    below = not scale
+    marks = [replace(mark, scale=scale or " ", scale_below=below) for mark in heat_maps(panel)]
     if math.gcd(frequency, p) == 1:
         step = pow(frequency, -1, p)
-        axes.set(xlabel=f"{_over('a + b', step)} mod {p}", ylabel=f"{_over('a − b', step)} mod {p}")
+        x = Axis(name=f"{_over('a + b', step)} mod {p}")
+        y = Axis(name=f"{_over('a − b', step)} mod {p}")
     else:  # several residues share a place on the circle: positions are an order, not values
-        axes.set(
-            xlabel="a + b, in the circle's order",
-            ylabel="a − b, in the circle's order",
-            xticks=[],
-            yticks=[],
-        )
-    return image
+        x = Axis(name="a + b, in the circle's order", ticks=[])
+        y = Axis(name="a − b, in the circle's order", ticks=[])
+    return replace(panel, marks=marks, x=x, y=y)
 
 
 def _over(term: str, step: int) -> str:
     return term if step == 1 else f"({term})/{step}"
 
 
-def draw_isolated(
-    exhibit: Exhibit, circles: Sequence[CircleEvidence], notes: Sequence[str] = ()
-) -> "Figure":
+def isolated_figure(
+    exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()
+) -> Figure:
     """One column per circle. notes: a further line of each column's title."""
-    return draw_plates(take(exhibit, circles, notes))
+    return plates_figure(take(exhibit, shown, notes))
 
 
-def draw_plates(taken: Plates) -> "Figure":
+def plates_figure(taken: Plates) -> Figure:
     plates = taken.plates
-    figure = new_figure(max(3.4, PANEL * len(plates)), 2 * PANEL + 1.1)
-    figure.set_layout_engine("constrained", w_pad=0.08)
-    rows = figure.subplots(2, len(plates), squeeze=False)
-    for column, plate in enumerate(plates):
-        top = rows[0, column]
-        bottom = rows[1, column]
-        image = logits_in_steps(top, plate.logits, plate.order)
-        figure.colorbar(image, ax=top, location="bottom", aspect=30)
-        top.set_title(plate.title)
-        draw_plane(bottom, plate.points, plate.frequency, plate.axes)
-        bottom.set_aspect("equal", adjustable="box")
-        bottom.locator_params(nbins=3)
-    if len(plates[0].points) > 1:
-        operand_legend(figure)
-    count = (
-        f"{len(plates)} of {taken.circles}" if len(plates) < taken.circles else f"all {len(plates)}"
+    above, below = list[Panel](), list[Panel]()
+    for plate in plates:
+        logits = logits_in_steps(plate.logits, plate.order)
+        above.append(replace(logits, title=plate.title))
+        below.append(plane_panel(plate.points, plate.frequency, plate.axes))
+    count = f"all {len(plates)}"
+    if len(plates) < taken.circles:
+        count = f"{len(plates)} of {taken.circles}"
+    network = f"{taken.name} ({taken.network_id})"
+    has_two_tables = len(plates[0].points) > 1
+    return Figure(
+        rows=[above, below],
+        width=max(3.4, PANEL * len(plates)),
+        height=2 * PANEL + 1.1,
+        title=f"{network}, correct logits with one circle kept at a time ({count})",
+        legend=Legend(columns=2) if has_two_tables else None,
     )
-    set_title(
-        figure,
-        f"{taken.name} ({taken.network_id}), correct logits with one circle kept at a time "
-        f"({count})",
-    )
-    return figure

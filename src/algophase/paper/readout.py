@@ -4,9 +4,8 @@ paper's printed coefficients.
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,11 +20,8 @@ from algophase.paper.anatomy_items import Opened, open_model_beta
 from algophase.paper.measure import Measurement, measured, quantity
 from algophase.paper.product import Product, entry
 from algophase.paper.sources import Sources
-from algophase.pictures.style import new_figure
-from algophase.reports.figures import draw_readout
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from algophase.pictures.marks import Axis, Figure, Legend, Panel, Rule
+from algophase.reports.anatomy_section import HALF_TURNS, readout_lines
 
 PAPER_FORMULA = "8 cos(2t + 2)"
 HALF_DIGIT = 0.0005 + 1e-6  # of three decimals, and the rounding of float32 weights
@@ -42,7 +38,7 @@ def printed_coefficients() -> Tensor:
 
 def readout(sources: Sources) -> Product:
     beta = open_model_beta(sources)
-    return Product(beta.exhibit.source, {"": _draw_readout(_first(beta))})
+    return Product(beta.exhibit.source, {"": _readout_figure(_first(beta))})
 
 
 def _first(beta: Opened) -> Readout:
@@ -291,17 +287,19 @@ def printed_weights(beta: Opened) -> Measurement | None:
     )
 
 
-def _draw_readout(wave: Readout) -> "Figure":
-    figure = new_figure(4.2, 4.0)
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    draw_readout(top, wave)
-    paper = _paper_curve(wave.angles)
-    top.plot(wave.angles, paper, color=COLORS[6], linestyle=":", label=PAPER_FORMULA)
-    fit = wave.amplitude * torch.cos(2 * wave.angles + wave.phase)
-    bottom.plot(wave.angles, wave.values - fit, color=COLORS[5], linestyle="--")
-    bottom.plot(wave.angles, wave.values - paper, color=COLORS[6], linestyle=":")
-    bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
-    figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    top.set(ylabel="readout", xlabel="")
-    bottom.set(ylabel="difference", xlabel="t")
-    return figure
+def _readout_figure(wave: Readout) -> Figure:
+    """The readout with its fit and the paper's formula, and what either leaves."""
+    measured, fit = readout_lines(wave)
+    formula = _paper_curve(wave.angles).numpy()
+    paper = replace(fit, y=formula, color=COLORS[6], dash=":", name=PAPER_FORMULA)
+    differences = [replace(line, y=measured.y - line.y, name="") for line in (fit, paper)]
+    above = Panel(marks=[measured, fit, paper], x=HALF_TURNS, y=Axis(name="readout"))
+    below = Panel(marks=[*differences, Rule(y=0)], x=HALF_TURNS, y=Axis(name="difference"))
+    return Figure(
+        rows=[[above], [below]],
+        width=4.2,
+        height=4.0,
+        heights=(3, 1),
+        legend=Legend(where="above", columns=3),
+        names_outside=True,
+    )

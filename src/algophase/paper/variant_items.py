@@ -14,9 +14,9 @@ from algophase.paper.measure import OTHERS, Measurement, Spread, listed, measure
 from algophase.paper.plates import (
     MOST_SHOWN,
     Plates,
-    draw_isolated,
-    draw_plates,
+    isolated_figure,
     load_plates,
+    plates_figure,
     take,
 )
 from algophase.paper.populations import circles_of
@@ -28,7 +28,7 @@ from algophase.runs.statistics import Share
 
 
 def _draw_shown(network: Exhibit) -> Product:
-    figure = draw_isolated(network, network.evidence[:MOST_SHOWN])
+    figure = isolated_figure(network, network.evidence[:MOST_SHOWN])
     return Product(source_of(network), {"": figure})
 
 
@@ -84,7 +84,7 @@ OTHERS["wide-pizza plates"] = lambda sources: _plates(sources)[0]
 
 def wide_pizza(sources: Sources) -> Product:
     plates, source = _plates(sources)
-    return Product(source, {"": draw_plates(plates)})
+    return Product(source, {"": plates_figure(plates)})
 
 
 @quantity
@@ -201,4 +201,4 @@ def separate_pizza(sources: Sources) -> Product:
     network = sources.network("separate-pizza")
     circles = _shown_pizzas(network)
     notes = [f"pattern shifted to row {_expected_row(network, item):.1f}" for item in circles]
-    return Product(source_of(network), {"": draw_isolated(network, circles, notes)})
+    return Product(source_of(network), {"": isolated_figure(network, circles, notes)})

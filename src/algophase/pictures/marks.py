@@ -177,8 +177,8 @@ class Whiskers:
 class HeatMap:
     """A matrix as colors. x, y: the evenly spaced middles of its columns and rows.
 
-    scale: the title of its color scale, empty for none. details: (rows, columns, k), for hover
-    texts, in which {value} is the cell's.
+    scale: the title of its color scale, empty for none; scale_below: not at its right.
+    details: (rows, columns, k), for hover texts, in which {value} is the cell's.
     """
 
     values: Values
@@ -188,6 +188,7 @@ class HeatMap:
     low: float | None = None
     high: float | None = None
     scale: str = ""
+    scale_below: bool = False
     hover: Hover | None = None
     details: Values | None = None
     layer: int = 0
@@ -238,13 +239,14 @@ Mark: TypeAlias = Points | Line | Band | Bars | Whiskers | HeatMap | Labels | Ru
 class Axis:
     """One axis of a panel.
 
-    scale: "log2" has a tick at each doubling. ticks, tick_names: where they stand and what they
+    scale: "log2" has a tick at each doubling; "symlog" is linear up to 1, and for print alone.
+    ticks, tick_names: where they stand and what they
         say. format: of the numbers, such as ".0%". reverse: the largest value comes first.
     """
 
     name: str = ""
     limits: tuple[float | None, float | None] = (None, None)
-    scale: Literal["linear", "log", "log2"] = "linear"
+    scale: Literal["linear", "log", "log2", "symlog"] = "linear"
     ticks: Sequence[float] | None = None
     tick_names: Sequence[str] | None = None
     format: str = ""

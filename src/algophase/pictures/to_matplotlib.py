@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 FEWEST_RASTERED = 1000  # points: as single shapes, more of them would make a vector file huge
+FEW_TICKS = 3
 LEGEND_POINT = 4.5  # points of diameter
 LEAST_LABELED = 0.12  # of an axis: a shorter bar has no room for a label inside
 
@@ -110,7 +111,8 @@ def draw_panel(axes: "Axes", panel: Panel) -> list[Any]:
     if panel.title:
         axes.set_title(panel.title)
     if panel.equal:
-        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_aspect("equal", adjustable="box")
+        axes.locator_params(nbins=FEW_TICKS)  # the same steps on both axes
     if panel.legend is not None:
         corner: Any = panel.legend.where
         handles, names = _legend_entries([axes], [panel])
@@ -128,6 +130,8 @@ def _set_axis(axes: "Axes", which: str, axis: Axis) -> None:
     if axis.scale == "log2":
         set_scale("log", base=2)
         drawn.set_major_formatter("{x:g}")
+    elif axis.scale == "symlog":
+        set_scale("symlog", linthresh=1)
     elif axis.scale != "linear":
         set_scale(axis.scale)
     if axis.format:
@@ -276,7 +280,8 @@ def _draw_heat_map(axes: "Axes", mark: marks.HeatMap, zorder: float) -> Any:
     )
     if not mark.scale:
         return image
-    _figure(axes).colorbar(image, ax=axes, label=mark.scale.strip())
+    where: Any = {"location": "bottom", "aspect": 30} if mark.scale_below else {}
+    _figure(axes).colorbar(image, ax=axes, label=mark.scale.strip(), **where)
     return None
 
 

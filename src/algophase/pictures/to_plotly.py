@@ -375,7 +375,12 @@ def _heat_map(mark: marks.HeatMap, heat_map: Callable[..., Any]) -> Any:
         zmax=mark.high,
         colorscale=mark.colors[:1].upper() + mark.colors[1:],
         showscale=bool(mark.scale),
-        colorbar={"thickness": 10, "outlinewidth": 0, "title": title},
+        colorbar={
+            "thickness": 10,
+            "outlinewidth": 0,
+            "title": title,
+            "orientation": "h" if mark.scale_below else "v",
+        },
         **settings,
     )
 

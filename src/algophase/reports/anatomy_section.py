@@ -4,7 +4,7 @@ circles, and what they compute.
 
 import math
 
-from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy
+from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy, Readout
 from algophase.core.palette import COLORS
 from algophase.core.wording import floored
 from algophase.pages.table import Table
@@ -67,37 +67,45 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
     page.pictures([readout_panel(pizza) for pizza in anatomy.pizzas[:MOST_DRAWN]], "small")
 
 
-def readout_panel(pizza: PizzaAnatomy) -> Panel:
-    """What the hidden units make of a point at angle t, on the first axis of the answer's
-    circle, and its best cos 2t.
+HALF_TURNS = Axis(
+    name="angle t", ticks=[0, 0.5, 1, 1.5, 2], tick_names=["0", "π/2", "π", "3π/2", "2π"]
+)
+
+
+def readout_lines(readout: Readout, every: int = 1) -> list[Line]:
+    """What the hidden units make of a point at angle t, by half turns, and its best cos 2t.
+
+    every: of the angles, one of so many is drawn.
     """
-    readout = pizza.readouts[0]
-    angles = readout.angles[::EVERY]
-    turns = (angles / math.pi).tolist()
+    angles = readout.angles[::every]
+    values = readout.values[::every]
+    half_turns = (angles / math.pi).numpy()
     fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
+    sign = "+" if readout.phase >= 0 else "−"
+    formula = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
     hover_text = "{name}, t = {x:.2f}π: {y:.3g}"
-    network, cosine = "network", "A cos(2t + φ)"
-    measured = Line(
-        x=turns,
-        y=readout.values[::EVERY].numpy(),
-        name=network,
-        hover=Hover(hover_text, name=network),
-    )
-    fit = Line(
-        x=turns,
-        y=fitted.numpy(),
-        color=COLORS[5],
-        dash="--",
-        name=cosine,
-        hover=Hover(hover_text, name=cosine),
-    )
-    half_turns = Axis(
-        name="angle t", ticks=[0, 0.5, 1, 1.5, 2], tick_names=["0", "π/2", "π", "3π/2", "2π"]
-    )
+    return [
+        Line(
+            x=half_turns, y=values.numpy(), name="network", hover=Hover(hover_text, name="network")
+        ),
+        Line(
+            x=half_turns,
+            y=fitted.numpy(),
+            color=COLORS[5],
+            dash="--",
+            name=formula,
+            hover=Hover(hover_text, name=formula),
+        ),
+    ]
+
+
+def readout_panel(pizza: PizzaAnatomy) -> Panel:
+    """The readout on the first axis of the answer's circle."""
+    readout = pizza.readouts[0]
     explained = _percent(readout.variance_explained)
     return Panel(
-        marks=[measured, fit],
-        x=half_turns,
+        marks=readout_lines(readout, EVERY),
+        x=HALF_TURNS,
         y=Axis(name="readout"),
         caption=f"k = {pizza.frequency}, first axis: {explained} of it is A cos(2t + φ)",
         alt=f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of "

@@ -39,11 +39,12 @@ from algophase.pictures.marks import Panel
 from algophase.pictures.program import MOST_PROFILES
 from algophase.reports.anatomy_section import add_anatomy
 from algophase.reports.by_setting import panel_by_rate
-from algophase.reports.figures import attention_rate, drawn_circles
-from algophase.reports.interactive import (
+from algophase.reports.network_panels import (
     attention_panels,
+    attention_rate,
     circle_panel,
     correct_logits_panel,
+    drawn_circles,
     history_panels,
     instance_panel,
     isolated_panel,

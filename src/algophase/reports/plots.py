@@ -15,7 +15,6 @@ from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.networks import Network
 from algophase.pictures.program import program_figure
-from algophase.pictures.style import house_style
 from algophase.pictures.to_matplotlib import draw
 from algophase.reports import figures
 from algophase.runs.runs import Runs
@@ -48,8 +47,7 @@ def plot_circles(network: Network | Specimen) -> "Figure":
             f"network {specimen.name} has no circles to draw: no frequency of its embedding "
             "stands out"
         )
-    with house_style():
-        return figures.draw_circles(specimen)
+    return draw(figures.circles_figure(specimen))
 
 
 def plot_correct_logits(network: Network | Specimen) -> "Figure":
@@ -67,8 +65,7 @@ def plot_correct_logits(network: Network | Specimen) -> "Figure":
         'a − b mod 23'
     """
     specimen = _specimen(network)
-    with house_style():
-        return figures.draw_correct_logits(specimen)
+    return draw(figures.correct_logits_figure(specimen))
 
 
 def plot_gradients(network: Network | Specimen) -> "Figure":
@@ -93,8 +90,7 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
         raise InputError(
             f"network {specimen.name} was saved without its code: it has no gradients to draw"
         )
-    with house_style():
-        return figures.draw_gradients(specimen)
+    return draw(figures.gradients_figure(specimen))
 
 
 def plot_attention(network: Network | Specimen) -> "Figure":
@@ -122,8 +118,7 @@ def plot_attention(network: Network | Specimen) -> "Figure":
         raise InputError(
             f"network {specimen.name} has no attention to draw: it is a {kind}, not a Transformer"
         )
-    with house_style():
-        return figures.draw_attention(specimen)
+    return draw(figures.attention_figure(specimen))
 
 
 def plot_program(network: Network | Specimen | Analysis) -> "Figure":

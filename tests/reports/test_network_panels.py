@@ -10,8 +10,8 @@ from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.pictures.marks import HeatMap, Line, Points
 from algophase.pictures.to_data import hover_text, marks_of
-from algophase.reports.interactive import (
-    MOST_LABELS,
+from algophase.reports.network_panels import (
+    MOST_ON_RING,
     attention_panels,
     circle_panel,
     correct_logits_panel,
@@ -130,10 +130,10 @@ def test_labels_stand_on_a_ring_around_an_uneven_circle() -> None:
     labels, places = ring_labels(points)
     middle = points.mean(dim=0)
     farthest = (points - middle).norm(dim=1).max()
-    assert 12 <= len(labels) <= MOST_LABELS
+    assert 12 <= len(labels) <= MOST_ON_RING
     assert len(set(labels)) == len(labels)
     assert bool(((places - middle).norm(dim=1) > 1.15 * farthest).all())  # outside of every point
     apart = torch.cdist(places, places) + 9 * torch.eye(len(places))
-    assert apart.min() > 0.9 * 2 * torch.pi / MOST_LABELS * farthest  # side by side
+    assert apart.min() > 0.9 * 2 * torch.pi / MOST_ON_RING * farthest  # side by side
     own = points[[int(name) for name in labels]] - middle
     assert torch.nn.functional.cosine_similarity(own, places - middle).min() > 1 - 1e-9

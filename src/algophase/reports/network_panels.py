@@ -1,39 +1,38 @@
-"""The pictures of one network on a page: circles, correct logits, isolated circles, attention,
-training curves.
+"""The pictures of one network: circles, correct logits, gradients, attention, the weights of a
+linear network, training curves.
+
+Each is a panel. A page shows it as it is; `figures` puts several of them side by side for print.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from algophase.analysis.catalogue import IRRELEVANCE, label, quantity
-from algophase.analysis.circles.find import points_in_plane
+from algophase.analysis.circles.find import Circle, points_in_plane
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.program.instances import Instance
-from algophase.analysis.specimen import Answer, Specimen
+from algophase.analysis.specimen import Specimen
 from algophase.core.fourier import steps_around
 from algophase.core.group import cyclic_group
-from algophase.core.palette import COLORS
+from algophase.core.palette import COLORS, GRAY, MARKERS
 from algophase.core.wording import floored, form_name
+from algophase.networks import Network
 from algophase.pictures.marks import Axis, Dash, HeatMap, Hover, Labels, Line, Mark, Panel, Points
-from algophase.reports.figures import (
-    attention_ends,
-    attention_patterns,
-    axis_names,
-    circle_order,
-    logit_cells,
-    order_frequency,
-)
+from algophase.pictures.style import DIVERGING
 
 SQUARE = 340  # height of a logit map
 SMALL = 290  # of a circle, of an attention pattern
 MOST_TICKS = 8
-MOST_LABELS = 20  # tokens written around a circle; all of them show on hover
+MOST_CIRCLES = 8  # a picture of more than eight panels is not read
+MOST_LABELS = 64  # tokens written at their points: more would overlap
+MOST_ON_RING = 20  # tokens written around a circle; all of them show on hover
+LABEL_HEIGHT = 0.048  # of a label, as a share of the circle's diameter in a panel of print
 RING = 1.18  # where they stand, as a multiple of the farthest point's distance from the middle
 OPERANDS = ("first operand", "second operand")
 DOING = {  # by a circle's role
@@ -52,6 +51,32 @@ CURVES = {
 }
 
 
+def drawn_circles(specimen: Specimen) -> tuple[CircleEvidence, ...]:
+    """The largest circles of a network: as many as a picture has room for."""
+    return specimen.evidence[:MOST_CIRCLES]
+
+
+def circle_order(modulus: int, frequency: int) -> Tensor:
+    """Residues in the order in which they lie on a circle: those with k d = 0, 1, 2, ... (mod
+    p).
+    """
+    return torch.from_numpy(steps_around(modulus, frequency).argsort(kind="stable"))
+
+
+def order_frequency(item: CircleEvidence) -> int:
+    """The circle in whose order its logits show a pattern: an accompanying circle answers on the
+    circle of its Pizza.
+    """
+    return item.accompanies or item.circle.frequency
+
+
+def axis_names(circle: Circle) -> tuple[str, str]:
+    if circle.method != "components":
+        return "axis 1", "axis 2"
+    first, second = circle.components[:2]
+    return f"component {first}", f"component {second}"
+
+
 def circle_name(item: CircleEvidence) -> str:
     return f"k = {item.circle.frequency} ({item.part})"
 
@@ -59,9 +84,34 @@ def circle_name(item: CircleEvidence) -> str:
 def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     """The tokens in the plane of a circle; each says its number on hover."""
     circle = item.circle
-    tables = points_in_plane(specimen.components, circle).double()  # (tables, p, 2)
-    order = circle_order(specimen.modulus, circle.frequency).tolist()
-    tokens = [_with_twins(token, specimen.modulus, circle.frequency) for token in order]
+    tables = points_in_plane(specimen.components, circle).double()
+    panel = plane_panel(tables, circle.frequency, axis_names(circle))
+    marks = list[Mark]()
+    for mark in panel.marks:
+        if isinstance(mark, Points):
+            marks.append(replace(mark, size=3.8, opacity=1.0))  # no label stands on a point
+    if len(tables) == 1:
+        labels, ring = ring_labels(tables[0])
+        marks.append(Labels(x=ring[:, 0].numpy(), y=ring[:, 1].numpy(), texts=labels, size=6))
+    share = f"{circle.variance_share:.1%} of the embedding's variance"
+    plane = f"the plane of the circle of frequency {circle.frequency}, which {_doing(item)}"
+    return replace(
+        panel,
+        marks=marks,
+        caption=f"{circle_name(item)}, {share}",
+        alt=f"Tokens 0 to {specimen.modulus - 1} in {plane}.",
+    )
+
+
+def plane_panel(
+    tables: Tensor, frequency: int, names: tuple[str, str], most_labels: int = MOST_LABELS
+) -> Panel:
+    """Tokens at their points (tables, p, 2), in one color per table, labeled; a small picture has
+    room for fewer labels. names: of the axes.
+    """
+    p = tables.shape[1]
+    order = circle_order(p, frequency).tolist()
+    tokens = [_with_twins(token, p, frequency) for token in order]
     marks = list[Mark]()
     for table, points in enumerate(tables):
         operand = OPERANDS[table] if len(tables) > 1 else ""
@@ -72,27 +122,51 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
             y=in_order[:, 1],
             color=COLORS[table],
             marker=("o", "s")[table],
+            size=2.2,
+            opacity=0.5,
             name=operand,
             texts=tokens,
             hover=Hover("{words} {text}", "({x:.3f}, {y:.3f})", words=words),
         )
-        marks.append(dots)
-    if len(tables) == 1:
-        labels, ring = ring_labels(tables[0])
-        marks.append(Labels(x=ring[:, 0].numpy(), y=ring[:, 1].numpy(), texts=labels, size=6))
+        # Two operands' labels keep out of each other's way: the first just inside the circle, the
+        # second just outside.
+        shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
+        labels = replace(token_labels(points, frequency, shift, most_labels), color=COLORS[table])
+        marks += [dots, labels]
     reach = 1.4 * tables.abs().max().item()  # room for the labels
-    first, second = axis_names(circle)
-    share = f"{circle.variance_share:.1%} of the embedding's variance"
-    plane = f"the plane of the circle of frequency {circle.frequency}, which {_doing(item)}"
+    first, second = names
     return Panel(
         marks=marks,
         x=Axis(name=first, limits=(-reach, reach)),
         y=Axis(name=second, limits=(-reach, reach)),
-        caption=f"{circle_name(item)}, {share}",
-        alt=f"Tokens 0 to {specimen.modulus - 1} in {plane}.",
         height=SMALL,
         equal=True,
     )
+
+
+def token_labels(
+    points: Tensor, frequency: int, shift: float = 1.0, most_labels: int = MOST_LABELS
+) -> Labels:
+    """The numbers of tokens beside their points (p, 2). shift: their distance from the middle, as
+    a multiple of the points'.
+
+    Neighbors' labels stand on two rings. Where points lie so close that two labels would still
+    overlap, one is left out.
+    """
+    p = len(points)
+    # A label's size, as a share of the picture: one of two digits is about a fifth wider than high.
+    height = LABEL_HEIGHT * MOST_LABELS / most_labels * 2 * points.abs().max().item()
+    taken = list[tuple[float, float]]()
+    texts = list[str]()
+    every = math.ceil(p / most_labels)
+    for rank, token in enumerate(circle_order(p, frequency)[::every].tolist()):
+        x, y = ((shift + (0.1 if rank % 2 else -0.1)) * points[token]).tolist()
+        if any(abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken):
+            continue
+        taken.append((x, y))
+        texts.append(str(token))
+    size = 6 if shift >= 1 else 5.5
+    return Labels(x=[x for x, _ in taken], y=[y for _, y in taken], texts=texts, size=size)
 
 
 def _with_twins(token: int, modulus: int, frequency: int) -> str:
@@ -121,7 +195,7 @@ def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
     middle = points.mean(dim=0)
     offsets = points - middle
     angles = torch.atan2(offsets[:, 1], offsets[:, 0])
-    room = 2 * math.pi / MOST_LABELS
+    room = 2 * math.pi / MOST_ON_RING
     tokens = list[int]()
     for token in angles.argsort().tolist():
         beside_last = tokens and angles[token] - angles[tokens[-1]] < room
@@ -133,10 +207,26 @@ def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
     return [str(token) for token in tokens], middle + radius * directions
 
 
-def logit_panel(answer: Answer, order: Sequence[int], caption: str = "", alt: str = "") -> Panel:
-    """Correct logits, rows a - b and columns a + b, both in this order of the residues."""
+def logit_cells(matrix: Tensor) -> tuple[Tensor, tuple[float, float] | None]:
+    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colors
+    where they must be set.
+
+    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead
+    of a chequered picture: (p, p / 2). Colors do not magnify rounding: a matrix that is constant
+    to nine digits is drawn in one color.
+    """
+    p = len(matrix)
+    values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
+    middle = values.mean().item()
+    spread = (values.max() - values.min()).item()
+    constant = spread <= 1e-9 * max(1.0, values.abs().max().item())
+    return values, (middle - 0.5, middle + 0.5) if constant else None
+
+
+def logit_panel(logits: Tensor, order: Sequence[int], caption: str = "", alt: str = "") -> Panel:
+    """Correct logits (p, p), rows a - b and columns a + b, both in this order of the residues."""
     p = len(order)
-    ordered = answer.logits[list(order)][:, list(order)].double()  # (p, p)
+    ordered = logits[list(order)][:, list(order)].double()
     has_pair = ~ordered.isnan()
     values, ends = logit_cells(ordered)
     low, high = (None, None) if ends is None else ends
@@ -193,7 +283,7 @@ def correct_logits_panel(specimen: Specimen) -> Panel:
     irrelevance = quantity(IRRELEVANCE).text(specimen.analysis.metrics[IRRELEVANCE])
     accuracy = quantity("accuracy").text(specimen.analysis.accuracy)
     return logit_panel(
-        specimen.whole,
+        specimen.whole.logits,
         order,
         f"whole network, accuracy {accuracy}; rows and columns in {words}{_spacing(order)}",
         "Correct logits of the whole network by a minus b (rows) and a plus b (columns). "
@@ -208,7 +298,7 @@ def isolated_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     answer = specimen.only([item])
     order = circle_order(specimen.modulus, order_frequency(item)).tolist()
     return logit_panel(
-        answer,
+        answer.logits,
         order,
         f"only {circle_name(item)}, accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it "
@@ -222,7 +312,7 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
     order = circle_order(specimen.modulus, instance.frequencies[0]).tolist()
     name = ", ".join(map(str, instance.frequencies))
     return logit_panel(
-        answer,
+        answer.logits,
         order,
         f"only {name} ({form_name(form)}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the instance of the frequencies {name} kept, which has the "
@@ -235,6 +325,50 @@ def _spacing(order: Sequence[int]) -> str:
     step = order[1]
     is_even = list(order) == steps_around(len(order), step).tolist()
     return f"; steps of {step}" if step > 1 and is_even else ""
+
+
+@dataclass(frozen=True)
+class AttentionPattern:
+    """weights: what the position that answers takes from an operand, for each pair (a, b), with
+    the attention rate applied.
+    """
+
+    layer: int
+    head: int
+    operand: Literal["a", "b"]
+    weights: Tensor
+
+
+def attention_patterns(specimen: Specimen) -> list[AttentionPattern]:
+    """Head by head, on each operand. With two positions the weights on a and b add up to a
+    constant: only a's are given.
+    """
+    network = specimen.network
+    p = specimen.modulus
+    _, cache = network.run_with_cache()
+    by_layer = [value for name, value in cache.items() if name.endswith("attn.hook_pattern")]
+    operands: tuple[Literal["a", "b"], ...] = ("a", "b") if network.task.equals_sign else ("a",)
+    patterns = []
+    for layer, whole in enumerate(by_layer, start=1):
+        of_pairs = whole.detach().unflatten(0, (p, p))  # (a, b, head, to, from)
+        for head, of_head in enumerate(of_pairs.unbind(2), start=1):
+            for position, operand in enumerate(operands):
+                weights = of_head[:, :, -1, position]
+                patterns.append(AttentionPattern(layer, head, operand, weights))
+    return patterns
+
+
+def attention_rate(network: Network) -> float:
+    """NaN for a network that has none."""
+    return float(network.settings.to_dict().get("attention_rate", math.nan))
+
+
+def attention_ends(network: Network) -> tuple[float, float]:
+    """The ends of an attention picture's colors. Constant attention is 1 everywhere: it is
+    shown on a whole scale.
+    """
+    rate = attention_rate(network)
+    return (1 - rate if rate > 0 else 0.0), 1.0
 
 
 def attention_panels(specimen: Specimen) -> list[Panel]:
@@ -263,12 +397,65 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
             marks=[heat_map],
             x=Axis(name="b"),
             y=Axis(name="a"),
+            title=f"layer {pattern.layer}, head {pattern.head}",
             caption=name,
             alt=f"Attention of the last position for every pair: {name}.",
             height=SMALL,
         )
         panels.append(panel)
     return panels
+
+
+def gradient_panel(first: Tensor, second: Tensor, title: str) -> Panel:
+    """Gradients on each component (components,), first operand against second; on the dashed line
+    they are equal.
+    """
+    reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
+    ends = [-reach, reach]
+    marks: list[Mark] = [Line(x=ends, y=ends, color=GRAY, dash="--", width=1)]
+    for index, (x, y) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        point = Points(
+            x=[x],
+            y=[y],
+            color=COLORS[index],
+            marker=MARKERS[index],
+            size=6,
+            edge="#FFFFFF",
+            name=f"component {index + 1}",
+        )
+        marks.append(point)
+    limits = (-reach, reach)
+    return Panel(
+        marks=marks,
+        x=Axis(name="gradient, first operand", limits=limits),
+        y=Axis(name="gradient, second operand", limits=limits),
+        title=title,
+        equal=True,
+    )
+
+
+def aligned_panel(matrix: Tensor, side: str, name: str) -> Panel:
+    """Aligned weights (components, hidden units) of one side of a linear network."""
+    components, units = matrix.shape
+    limit = matrix.abs().quantile(0.995).item()
+    weights = HeatMap(
+        values=matrix.numpy(),
+        x=np.arange(units),
+        y=np.arange(components),
+        colors=DIVERGING,
+        low=-limit,
+        high=limit,
+        scale=" ",
+    )
+    ticks = list(range(0, components, 4))
+    return Panel(
+        marks=[weights],
+        x=Axis(name="hidden unit, grouped by the circle it reads"),
+        y=Axis(
+            name=f"{side}\ncomponent", ticks=ticks, tick_names=[str(tick + 1) for tick in ticks]
+        ),
+        title=name,
+    )
 
 
 def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
