@@ -139,7 +139,7 @@ def test_an_unusable_file_prints_one_line_and_the_rest_is_written(
     assert result.exit_code == 1
     lines = [line for line in result.output.splitlines() if line.startswith("algophase: error:")]
     assert len(lines) == 3
-    assert "is not a readable Parquet file" in result.output
+    assert "does not match its checksum" in result.output
     assert "2 networks" in result.output
     assert len(Parsed(tmp_path / "report.html").texts["h2"]) == 3
 

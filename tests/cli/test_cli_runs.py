@@ -13,6 +13,7 @@ from commands import invoke as run
 from algophase.cli.output import CommandBar
 from algophase.core.gallery import shipped_sweeps
 from algophase.storage import load, runs_table
+from algophase.storage.identity import identity
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.run import loop
@@ -240,7 +241,8 @@ def test_moments_are_listed_each(tmp_path: Path) -> None:
 
 
 def test_a_shard_without_index_is_named(sweep: Path) -> None:
-    write_shard(sweep / "runs-x.parquet", [{"run_id": "000000000000"}], {})
+    about = {"sweep": identity(SweepDirectory(sweep).description())}
+    write_shard(sweep / "runs-x.parquet", [{"run_id": "000000000000"}], about)
     for arguments in (("runs", sweep), ("retrain", sweep, "1"), ("retrain", sweep, "99")):
         assert "runs-x.parquet has no column 'index'" in str(run(*arguments).exception)
 

@@ -22,7 +22,15 @@ from algophase.explore.shown import (
 )
 from algophase.explore.view import View
 from algophase.runs.selection import read_condition
-from algophase.storage.runs_table import each_once, encode_table, read_runs, read_table, write_shard
+from algophase.storage.identity import identity
+from algophase.storage.runs_table import (
+    Row,
+    each_once,
+    encode_table,
+    read_runs,
+    read_table,
+    write_shard,
+)
 
 RUNS = made_up().runs
 
@@ -183,14 +191,14 @@ def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
-    write_shard(
-        tmp_path / "a.parquet",
-        [{"run_id": 3, "index": 8, "verdict": 5, "y": 1.0}, {"run_id": 4, "index": 7, "y": 2.0}],
-        {},
-    )
-    write_shard(
-        tmp_path / "b.parquet", [{"run_id": 5, "index": "x", "y": 1.0}, {"run_id": 6, "y": 2.0}], {}
-    )
+    about = {"sweep": identity({"space": {"title": 3}, "seed": 0})}
+    usable = [
+        {"run_id": 3, "index": 8, "verdict": 5, "y": 1.0},
+        {"run_id": 4, "index": 7, "y": 2.0},
+    ]
+    write_shard(tmp_path / "a.parquet", usable, about)
+    unusable: list[Row] = [{"run_id": 5, "index": "x", "y": 1.0}, {"run_id": 6, "y": 2.0}]
+    write_shard(tmp_path / "b.parquet", unusable, about)
     (tmp_path / "sweep.json").write_text(
         '{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}'
     )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
@@ -24,7 +23,7 @@ Content = dict[str, Any]
 
 def test_a_checksum_is_of_all_but_itself() -> None:
     content = b"".join(sealed(b"before " + BLANK.encode() + b" after"))
-    assert is_intact(content)
+    assert is_intact(content, sealed_by_us=True)
     assert BLANK.encode() not in content
     for place in range(len(content)):
         changed = bytearray(content)
@@ -32,8 +31,9 @@ def test_a_checksum_is_of_all_but_itself() -> None:
         inside = (
             b"before " in changed and b" after" in changed
         )  # a changed mark or checksum may go unseen: nothing else changed
-        assert not is_intact(bytes(changed)) or inside
-    assert is_intact(b"an older version's file")
+        assert not is_intact(bytes(changed), sealed_by_us=False) or inside
+    assert is_intact(b"another program's file", sealed_by_us=False)
+    assert not is_intact(b"another program's file", sealed_by_us=True)
 
 
 def shard(path: Path) -> Callable[[], Content]:
@@ -120,21 +120,16 @@ def test_a_shard_that_was_changed_is_named_with_what_to_do(tmp_path: Path) -> No
         read_table(tmp_path)
 
 
-def test_files_of_older_versions_are_read(tmp_path: Path) -> None:
+def test_a_file_of_another_program_is_read_but_not_as_a_shard(tmp_path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
-    import safetensors.torch
-    from safetensors import safe_open
 
     table = pyarrow.table({"index": [0], "run_id": ["x"]})
-    pyarrow.parquet.write_table(table, tmp_path / "old.parquet")
+    pyarrow.parquet.write_table(table, tmp_path / "theirs.parquet")
     assert read_table(tmp_path).to_pydict() == table.to_pydict()
     assert b"algophase-sha256:" in encode_table(table, {})
-    read = checkpoint(tmp_path / "kept" / "a.safetensors")
-    before = read()
-    with safe_open(tmp_path / "kept" / "a.safetensors", "pt") as file:
-        names, header = list(file.keys()), file.metadata()
-        tensors: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in names}
-    old = {name: header[name] for name in ("format", "version", "ensemble")}
-    safetensors.torch.save_file(tensors, tmp_path / "kept" / "a.safetensors", old)
-    assert read() == before
+    shard = tmp_path / "runs-000000-1-00000000"
+    shard.mkdir()
+    pyarrow.parquet.write_table(table, shard / "runs.parquet")
+    with pytest.raises(InputError, match="does not match its checksum"):
+        read_table(tmp_path)

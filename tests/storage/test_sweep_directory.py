@@ -324,22 +324,20 @@ def strange_shard(path: Path, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs-000000-1-00000000/runs.parquet", "z.parquet"])
-@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("unnamed", [False, True])
 def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
-    tmp_path: Path, name: str, *, old: bool
+    tmp_path: Path, name: str, *, unnamed: bool
 ) -> None:
     directory = SweepDirectory(tmp_path / "sweep")
     directory.describe({**SPACE, "task": {"modulus": 7}}, 0)
     directory.add(rows(0, 1, modulus=7), {})
     strange_shard(tmp_path)
     stranger = tmp_path / "sweep" / "a.parquet"
-    if old:  # written by a version that does not say of which sweep
+    if unnamed:  # it does not say of which sweep
         write_shard(stranger, [{"index": 0, "run_id": "other", "modulus": 11}], {})
     (directory.path / name).parent.mkdir(exist_ok=True)
     stranger.rename(directory.path / name)
-    why = (
-        "modulus of a run is 11, in this sweep it is 7" if old else "it is of another space or seed"
-    )
+    why = "it does not say of which it is" if unnamed else "it is of another space or seed"
     for read in (
         directory.finished,
         directory.runs,
@@ -358,12 +356,10 @@ def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
 def test_an_index_that_is_two_runs_is_refused_with_both_files(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     directory.describe(SPACE, 0)
-    for name, run_id in (("a", "one"), ("b", "two")):
-        write_shard(tmp_path / f"{name}.parquet", [{"index": 3, "run_id": run_id}], {})
-    with pytest.raises(
-        InputError,
-        match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet",
-    ):
+    first, second = (directory.add([{"index": 3, "run_id": run_id}], {}) for run_id in "ab")
+    first.rename(tmp_path / "runs-1")
+    second.rename(tmp_path / "runs-2")
+    with pytest.raises(InputError, match=r"run 3 is 'a' in .*/runs-1/.* and 'b' in .*/runs-2/"):
         directory.finished()
 
 

@@ -9,6 +9,7 @@ from runs_made import TINY, keep, row, sweep_of
 from algophase.core.errors import InputError
 from algophase.networks import initialize
 from algophase.storage import load
+from algophase.storage.identity import identity
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import merge as merging
@@ -196,8 +197,9 @@ def test_what_is_not_the_same_sweep_is_refused_with_both_names(tmp_path: Path) -
 def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     sweep_of(tmp_path / "a", [row(0)])
     sweep_of(tmp_path / "tampered", [row(0, run_id="000000000000")])
-    sweep_of(tmp_path / "nameless")
-    write_shard(tmp_path / "nameless" / "runs.parquet", [{"index": 3, "run_id": None}, row(1)], {})
+    nameless = sweep_of(tmp_path / "nameless")
+    about = {"sweep": identity(nameless.description())}
+    write_shard(nameless.path / "runs.parquet", [{"index": 3, "run_id": None}, row(1)], about)
     sweep_of(tmp_path / "text", [row(1, circularity="round")])
     sweep_of(tmp_path / "broken", [row(1)])
     shard_paths(tmp_path / "broken")[0].write_bytes(b"PAR1")
@@ -211,7 +213,7 @@ def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> No
         ),
         ("nameless", "/nameless has runs without run_id: it is not a sweep's table"),
         ("text", "column circularity holds string; it must hold numbers"),
-        ("broken", "is not a readable Parquet file"),
+        ("broken", "does not match its checksum"),
         ("nothing", r"/nothing holds no sweep: there is no sweep.json in it"),
         ("gone", r"/gone holds no sweep"),
     ):

@@ -18,8 +18,6 @@ from algophase.sweeps.retrain import (
     retrain_sample,
     train_again,
 )
-from algophase.training.engines import in_half, sizing
-from algophase.training.run import plan
 from algophase.training.run.train import train
 
 RUN = RunSettings(
@@ -94,7 +92,7 @@ def test_what_is_not_here_is_replaced_with_a_note(
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     assert note is not None
     assert "engine fused device cuda precision tf32" in note
-    assert note.endswith("That engine is gone, so the table's bits are no longer made")
+    assert note.endswith("rounding differs, and training amplifies it")
     group, note = choose(
         RUN, {"engine": "warp", "device": "tpu", "precision": "int4"}, None, None, None
     )
@@ -114,35 +112,6 @@ def test_what_is_not_here_is_replaced_with_a_note(
     for options in (("warp", None, None), (None, "tpu", None), (None, None, "int4")):
         with pytest.raises(InputError, match=r"; (on cpu )?choose one of"):
             choose(RUN, {"engine": "grid", "device": "cpu", "precision": "float32"}, *options)
-
-
-@pytest.mark.parametrize("precision", ["tf32", "float32", "tf32x3"])
-def test_a_row_of_a_retired_engine_is_trained_by_todays_and_says_how_near_it_comes(
-    precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**34)
-    for module in (plan, in_half):
-        monkeypatch.setattr(module, "missing_triton", lambda: None)
-    run = RunSettings()  # of the paper's size: the fused engine takes no small modulus
-    told = {"engine": "fused", "device": "cuda", "precision": precision}
-    for engine in (None, "fused", "auto"):
-        group, note = choose(run, told, engine, None, None)
-        assert (group.engine, group.precision) == ("fused", "half")
-        assert note is not None
-        assert (
-            f"precision {precision}, this one with engine fused device cuda precision half" in note
-        )
-        assert "the table's bits are no longer made; of 2,000 such runs" in note
-        assert "symmetricity correlates 0.986" in note
-    if precision != "tf32x3":  # what is asked for by name is taken, with an engine that has it
-        assert choose(run, told, None, None, precision)[0].engine == "stacked"
-    group, note = choose(
-        run, {"engine": "fused", "device": "cuda", "precision": "half"}, None, None, None
-    )
-    assert (group.engine, group.precision, note) == ("fused", "half", None)
 
 
 @pytest.fixture(scope="module")

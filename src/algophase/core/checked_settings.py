@@ -93,8 +93,8 @@ def check_flag(name: str, value: object) -> None:
 class Settings:
     """JSON round trip and ranges shared by all settings. Unknown names stop the load."""
 
-    # Settings that came after the first files: written where they are not the default
-    _later: ClassVar[tuple[str, ...]] = ()
+    # Settings that are written only where they are not the default, as few networks change them
+    _written_if_changed: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         defaults = {field.name: field.default for field in dataclasses.fields(cast(Any, self))}
@@ -102,7 +102,7 @@ class Settings:
         return {
             name: value
             for name, value in values.items()
-            if name not in self._later or value != defaults[name]
+            if name not in self._written_if_changed or value != defaults[name]
         }
 
     @classmethod

@@ -79,7 +79,7 @@ class TaskSettings(Settings):
     operation: str = "add"
     relabeling: tuple[tuple[int, ...], ...] = ()
 
-    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabeling")
+    _written_if_changed: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabeling")
 
     def __post_init__(self) -> None:
         check_integer("modulus", self.modulus, 2)

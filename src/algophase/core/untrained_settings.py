@@ -88,7 +88,7 @@ class MLPSettings(NetworkSettings):
     one_hot: bool = False
     layer: bool = True
 
-    _later: ClassVar[tuple[str, ...]] = ("layer",)
+    _written_if_changed: ClassVar[tuple[str, ...]] = ("layer",)
 
     def __post_init__(self) -> None:
         check_integer("width", self.width, 1)

@@ -127,7 +127,7 @@ def _digest(ensemble: str) -> str:
 
 def _is_intact(path: Path) -> bool:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return is_intact(content)
+        return is_intact(content, sealed_by_us=True)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
@@ -151,10 +151,7 @@ def _describe(path: Path) -> Description:
             f"reads {FORMAT!r} {VERSION!r}"
         )
     try:
-        if header.get("ensemble_sha256", "") not in (
-            "",
-            _digest(header["ensemble"]),
-        ):  # "": an older version's
+        if header.get("ensemble_sha256") != _digest(header["ensemble"]):
             raise InputError("its description does not match its checksum: it was changed")
         return Description.from_dict(json.loads(header["ensemble"]))
     except (InputError, KeyError, ValueError, RecursionError) as error:  # ValueError: not JSON

@@ -1,19 +1,13 @@
-"""Which sweep a shard is of. A shard says so in its metadata; an older version's is asked for
-settings that all runs share.
-"""
+"""Which sweep a shard is of. A shard says so in its metadata."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from algophase.core.errors import InputError
-from algophase.core.settings import SECTIONS, shown
 from algophase.storage.files import read_json
-
-if TYPE_CHECKING:
-    import pyarrow
 
 DESCRIPTION = "sweep.json"
 GIVEN_RUNS = "train"  # the name of the space of a directory that `train` made
@@ -70,41 +64,3 @@ def holds_given_runs(path: Path) -> bool:
     """Whether a directory was made by `train`, not by a sweep of a space."""
     description = described(path)
     return description is not None and description["space"].get("name") == GIVEN_RUNS
-
-
-def constants(description: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns that have one value in all runs of a sweep."""
-    space = description["space"]
-    sections = [space[section] for section in SECTIONS if isinstance(space.get(section), dict)]
-    fixed = {
-        name: rule
-        for section in sections
-        for name, rule in section.items()
-        if not isinstance(rule, dict | list)
-    }
-    return {"space": space.get("name"), **fixed}
-
-
-def strangeness(
-    about: Mapping[str, Any],
-    read: "Callable[[Iterable[str]], pyarrow.Table]",
-    description: Mapping[str, Any],
-) -> str | None:
-    """Why a shard is not of a sweep, or None if nothing says so. read: gives some of its
-    columns.
-    """
-    stated = about.get(IDENTITY)
-    if isinstance(stated, str):
-        return None if stated == identity(description) else "it is of another space or seed"
-    table = read(constants(description))
-    for name, expected in constants(description).items():
-        values = (
-            set(_hashable(table[name].to_pylist())) if name in table.column_names else {expected}
-        )
-        for value in sorted(values - {expected, None}, key=str):
-            return f"{name} of a run is {shown(value)}, in this sweep it is {shown(expected)}"
-    return None
-
-
-def _hashable(values: Iterable[Any]) -> list[Any]:
-    return [str(value) if isinstance(value, list | dict) else value for value in values]

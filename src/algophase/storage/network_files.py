@@ -7,7 +7,7 @@ crash or a bad copy is noticed. `formats/ours.py` reads them.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,8 @@ VERSION = 1
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"  # the names the Hub knows
 TENSORS_DIGEST = "tensors_sha256"  # the entry with the checksum of the tensors
 DESCRIPTION_DIGEST = "description_sha256"
-# Entries that say which network this is ...
-CORE = ("format", "version", "id", "task", "network", "run", TENSORS_DIGEST)
-COVERED = (*CORE, "notes", "analysis")  # ... and all that the checksum of a description is of
+# The entries that the checksum of a description is of
+COVERED = ("format", "version", "id", "task", "network", "run", TENSORS_DIGEST, "notes", "analysis")
 
 
 def save(
@@ -112,7 +111,7 @@ def encode(network: Network, analysis: Analysis | None = None) -> tuple[bytes, b
     if kept is not None:
         description["analysis"] = encode_value(replace(kept, anatomy=None))
     description[TENSORS_DIGEST] = hashlib.sha256(content).hexdigest()
-    description[DESCRIPTION_DIGEST] = description_digest(description, COVERED)
+    description[DESCRIPTION_DIGEST] = description_digest(description)
     return content, (json.dumps(description, indent=2) + "\n").encode()
 
 
@@ -144,11 +143,9 @@ def _without_code(network: Network, analysis: Analysis | None) -> Recorded:
         return recorded(network, torch.stack(rows).cpu())
 
 
-def description_digest(description: Mapping[str, Any], covered: Sequence[str]) -> str:
-    """Of the entries named by `covered`. Others may add entries of their own: the Hub's tools
-    do.
-    """
-    own = {name: description.get(name) for name in covered}
+def description_digest(description: Mapping[str, Any]) -> str:
+    """Of the entries that are ours. Others may add entries of their own: the Hub's tools do."""
+    own = {name: description.get(name) for name in COVERED}
     text = json.dumps(own, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,8 +1,6 @@
-"""The runs table: Parquet shards in a directory, one row per run, read as one table whatever
-version wrote each shard.
+"""The runs table: Parquet shards in a directory, one row per run, read as one table.
 
-A column that a shard lacks is null for its rows; one that only some shards have is kept. The column
-`verdict` of shards from before there was a `paper_label` beside it is read as that. A list of
+A column that a shard lacks is null for its rows; one that only some shards have is kept. A list of
 objects (the circles of `analyze --json`) becomes one list column a field: `circles.frequency`,
 `circles.role`, ...
 
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.storage.files import shipped, size_of, write_atomically
-from algophase.storage.identity import MOMENTS, described, strangeness
+from algophase.storage.identity import IDENTITY, MOMENTS, described, identity
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types, known_columns
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 METADATA_KEY = b"algophase"
 RUNS_FILE = "runs.parquet"  # of a shard's directory
 MOMENTS_FILE = "moments.parquet"  # beside it: its runs along training
-# Before there was a verdict of our own, the paper's label stood in its place.
-FORMER_NAMES = {"paper_label": "verdict", "paper_reasons": "reasons"}
 KEYS = ("index", "run_id")  # which run a row is
 ROWS = 4096  # that are kept together in a file, so that one of them is read without all others
 EPOCH = "epoch"  # of a row that is a run along training; a run's own row has no such column
@@ -142,7 +138,8 @@ def open_shard(path: Path) -> "pyarrow.parquet.ParquetFile":
     import pyarrow.parquet
 
     content = _arrow_buffer(path)
-    if not is_intact(content):
+    in_shard = path.parent.name.startswith("runs-")
+    if not is_intact(content, sealed_by_us=in_shard):
         raise InputError(
             f"{path} does not match its checksum: it was changed or damaged; {_advice(path)}"
         )
@@ -166,29 +163,19 @@ def _read(
 ) -> "pyarrow.Table":
     import pyarrow
 
+    chosen = None
+    if columns is not None:
+        chosen = [name for name in dict.fromkeys(columns) if name in file.schema_arrow.names]
     try:
-        names = file.schema_arrow.names
-        former = _former_names(names)
-        chosen = (
-            None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
-        )
-        table = file.read(
-            columns=None if chosen is None else [name for name in chosen if name in names]
-        )
-        return _checked(table, former, path)
+        return _checked(file.read(columns=chosen), path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
 
-def _checked(table: "pyarrow.Table", former: Mapping[str, str], path: Path) -> "pyarrow.Table":
-    """What was read of a shard, under the names of today. former: `_former_names` of the whole
-    shard.
-    """
+def _checked(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
+    """What was read of a shard, each column of the type that is expected of it."""
     table.validate(full=True)  # the text is text
-    now = {then: name for name, then in former.items()}
-    about = table.schema.metadata
-    renamed = table.rename_columns([now.get(name, name) for name in table.column_names])
-    table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
+    table = check_types(table, path)
     if "index" in table.column_names:
         _check_index(table["index"], path)
     return table
@@ -222,8 +209,7 @@ def read_row(path: Path, row_number: int) -> dict[str, Any]:
         for batch in file.iter_batches(ROWS, row_groups=[group]):
             if first < batch.num_rows:
                 row = pyarrow.Table.from_batches([batch.slice(first, 1)])
-                former = _former_names(file.schema_arrow.names)
-                return rows_of(_checked(row, former, path), path)[0]
+                return rows_of(_checked(row, path), path)[0]
             first -= batch.num_rows
     except (pyarrow.ArrowException, OSError, ValueError, IndexError) as error:
         raise _unreadable(path, error) from None
@@ -290,9 +276,7 @@ class OpenTable:
         """Every column that any of the shards has."""
         columns: dict[str, None] = {}
         for file in self._files.values():
-            names = file.schema_arrow.names
-            now = {then: now for now, then in _former_names(names).items()}
-            columns |= dict.fromkeys(now.get(name, name) for name in names)
+            columns |= dict.fromkeys(file.schema_arrow.names)
         return list(columns)
 
     def read(self, columns: Iterable[str] | None = None) -> "pyarrow.Table":
@@ -323,27 +307,25 @@ def calls_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _single_names(file: "pyarrow.parquet.ParquetFile") -> list[str]:
-    """Columns with one value per run, by their names of today. Known ones that are not so are
-    read, to be refused.
-    """
-    now = {then: name for name, then in _former_names(file.schema_arrow.names).items()}
-    names = {field.name: now.get(field.name, field.name) for field in file.schema_arrow}
+    """Columns with one value per run. Known ones that are not so are read, to be refused."""
     must_be_single = frozenset.union(*known_columns())
     return [
-        names[field.name]
+        field.name
         for field in file.schema_arrow
-        if is_single(field.type) or names[field.name] in must_be_single
+        if is_single(field.type) or field.name in must_be_single
     ]
 
 
 def _check_belongs(
     file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]
 ) -> None:
-    why = strangeness(
-        origin(file.schema_arrow), lambda columns: _read(file, path, columns), description
-    )
-    if why is not None:
-        raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
+    stated = origin(file.schema_arrow).get(IDENTITY)
+    if stated == identity(description):
+        return
+    why = "it does not say of which it is"
+    if stated is not None:
+        why = "it is of another space or seed"
+    raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
 
 
 def check_one_run_per_index(tables: "Mapping[Path, pyarrow.Table]") -> None:
@@ -368,15 +350,6 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
                 "one is not of this sweep; move it elsewhere"
             )
     owners |= {index: (run_id, path) for index, run_id in ids_by_index.items()}
-
-
-def _former_names(names: Sequence[str]) -> dict[str, str]:
-    """Which columns of an older shard have another name now: now -> then."""
-    return (
-        {}
-        if "paper_label" in names
-        else {now: then for now, then in FORMER_NAMES.items() if then in names}
-    )
 
 
 def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:

@@ -1,7 +1,7 @@
 """A checksum that stands inside the file it is of, so that one rename puts both in place.
 
 The file holds the text `algophase-sha256:` and 64 digits, somewhere: its SHA-256 with zeros in
-place of the digits. A file without it was written by an older version, and is not checked.
+place of the digits. A file that another program wrote has none, and cannot be checked.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ def sealed(content: bytes) -> tuple[memoryview, bytes, memoryview]:
     return view[:start], _digest(view, start, end).encode(), view[end:]
 
 
-def is_intact(content: "bytes | mmap.mmap | pyarrow.Buffer") -> bool:
-    """Whether a file is as it was written. One without a checksum may be anything, and counts as
-    intact.
+def is_intact(content: "bytes | mmap.mmap | pyarrow.Buffer", *, sealed_by_us: bool) -> bool:
+    """Whether a file is as it was written. sealed_by_us: whether it must have a checksum; any other
+    file without one counts as intact.
     """
     seal = _SEAL.search(content)
     if seal is None:
-        return True
+        return not sealed_by_us
     with memoryview(content) as view:
         return _digest(view, *seal.span(1)) == seal[1].decode()
 

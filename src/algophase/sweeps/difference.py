@@ -146,5 +146,5 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     lacking.discard("diverged_at")  # null in every run that did not
     names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
     differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
-    column = "verdict" if "verdict" in row else "paper_label"
-    return Difference(made.get(column), row.get(column), len(names), differing, same_weights)
+    verdicts = made.get("verdict"), row.get("verdict")
+    return Difference(*verdicts, len(names), differing, same_weights)

@@ -54,21 +54,14 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
 
 
 def _share(call: Record, mine: set[int]) -> Record:
-    """The runs of this table that one call of `sweep` made. mine: indices of the table's runs.
-
-    A table merged by an older version does not say which runs a call made. It then made at most as
-    many as there are.
-    """
+    """The runs of this table that one call of `sweep` made. mine: indices of the table's runs."""
     all_runs = call.get("runs")
     which = call.get("indices")
-    if isinstance(which, list | tuple):
-        indices = [index for index in which if isinstance(index, int) and index in mine]
-        record = {**call, "runs": len(indices), "indices": indices}
-    else:
-        at_most = min(all_runs, len(mine)) if isinstance(all_runs, int) else None
-        record = {**call, "runs": at_most}
-    runs = record["runs"]
-    if isinstance(all_runs, int) and isinstance(runs, int) and 0 < runs < all_runs:
+    made = which if isinstance(which, list | tuple) else ()
+    indices = [index for index in made if isinstance(index, int) and index in mine]
+    runs = len(indices)
+    record = {**call, "runs": runs, "indices": indices}
+    if isinstance(all_runs, int) and 0 < runs < all_runs:
         spent = {name: call[name] for name in SECONDS if isinstance(call.get(name), int | float)}
         record |= {name: round(seconds * runs / all_runs, 3) for name, seconds in spent.items()}
     return record
@@ -78,8 +71,6 @@ def _both(first: Record, second: Record) -> Record:
     """One call of `sweep` from two shards: an old one, and one that a killed merge left beside it.
     No run is taken from both.
     """
-    if "indices" not in first or "indices" not in second:
-        return max(first, second, key=lambda record: record["runs"] or 0)
     return {
         **first,
         "runs": first["runs"] + second["runs"],

@@ -28,7 +28,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.difference import Difference, compare
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
-from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan, retired
+from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan
 from algophase.training.run.train import announce, train_groups
 from algophase.training.run.trained import TrainedRun
 
@@ -36,13 +36,6 @@ log = logging.getLogger(__name__)
 
 SHORTEST = 4  # digits of an id that could be an index too
 ASIDE = "retrained"  # below a sweep's directory: networks that are not the table's
-# How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the
-# outcome)
-MEASURED = (
-    "of 2,000 such runs of one layer and width 128, 1,998 reached accuracy 1 in half; run by "
-    "run, gradient symmetricity "
-    "correlates 0.986 and distance irrelevance 0.906 with those in tf32"
-)
 
 
 @dataclass(frozen=True)
@@ -339,8 +332,7 @@ def choose(
     recorded = {name: row.get(name) for name in ("engine", "device", "precision")}
     asked = device or ("cpu" if recorded["device"] == "cpu" else "auto")
     chosen = choose_device(asked, strict=strict_device)
-    gone = retired(recorded["engine"], recorded["precision"])
-    if precision is None and recorded["precision"] in PRECISIONS[chosen.type] and not gone:
+    if precision is None and recorded["precision"] in PRECISIONS[chosen.type]:
         precision = recorded["precision"]
     precision = choose_precision(precision, chosen, instead_of=asked)
     try:
@@ -358,9 +350,6 @@ def choose(
         )
         note = f"the table's network was trained with {before}, this one with {now}: "
         note += "rounding differs, and training amplifies it"
-        if gone:
-            note += ". That engine is gone, so the table's bits are no longer made"
-            note += f"; {MEASURED}" if group.precision == "half" else ""
         notes.append(note)
     if row.get("early_stop.points") is not None and row["epochs_trained"] < run.training.epochs:
         notes.append(

@@ -17,8 +17,6 @@ from algophase.record.codec import decode_value
 from algophase.storage.files import JsonFile, clean_id
 from algophase.storage.formats.contents import Contents, Format, NetworkFile, Reading
 from algophase.storage.network_files import (
-    CORE,
-    COVERED,
     DESCRIPTION_DIGEST,
     FORMAT,
     TENSORS_DIGEST,
@@ -91,16 +89,15 @@ def _read(contents: Contents, reading: Reading) -> Network:
 
 
 def _check_description(entries: Mapping[str, Any], path: Path) -> None:
-    """That a description is as it was written. One without a checksum is an older version's."""
+    """That a description is as it was written. Who edits one by hand removes its checksum."""
     written = entries.get(DESCRIPTION_DIGEST, "")
     if written == "":
         return
     try:
-        # Before notes and kept analyses were covered, the checksum was of the core alone.
-        valid = [description_digest(entries, covered) for covered in (COVERED, CORE)]
+        digest = description_digest(entries)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply to be read") from None
-    if written not in valid:
+    if written != digest:
         raise InputError(
             f"{path} does not match its own checksum: it was changed; if by you, remove "
             f"{DESCRIPTION_DIGEST}"

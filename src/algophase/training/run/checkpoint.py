@@ -14,7 +14,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, shown
-from algophase.training.run.plan import PlannedEnsemble, retired
+from algophase.training.run.plan import PlannedEnsemble
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,6 @@ class Description:
         """Why training that group would not continue this checkpoint, or None if it would."""
         if list(self.runs) != list(group.runs):
             return "it holds other runs"
-        if retired(self.engine, self.precision):
-            return f"the {self.engine} engine no longer has precision {self.precision}"
         pairs = [
             ("engine", self.engine, group.engine),
             ("device", self.device_type, group.device.type),

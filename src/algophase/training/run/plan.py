@@ -57,13 +57,6 @@ ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
 PRECISIONS = {"cuda": ("half", "tf32", "float32", "float64"), "cpu": ("float32", "float64")}
 
 
-def retired(engine: object, precision: object) -> bool:
-    """Whether this engine and precision made networks once, in tables and checkpoints that
-    remain, and are gone.
-    """
-    return engine == "fused" and precision in ("tf32", "float32", "tf32x3")
-
-
 @dataclass(frozen=True)
 class PlannedEnsemble:
     """Runs that train together; `indices` are their places in the list that was given."""
