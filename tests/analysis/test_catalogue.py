@@ -43,8 +43,8 @@ from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings,
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.networks import Networks
-from algophase.explore.shown import open_sweep
 from algophase.explore.view import View
+from algophase.explore.visible_runs import open_sweep
 from algophase.interop.model_card import model_card
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza

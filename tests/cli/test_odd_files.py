@@ -75,7 +75,7 @@ def test_explore_shows_the_good_network(folder: Path, tmp_path: Path) -> None:
     networks = OwnNetworks(folder, KeptAnalyses(tmp_path))
     networks.begin()
     assert networks.wait(120)
-    table = networks.opened
+    table = networks.data
     assert len(table.runs) + len(table.problems) == 1 + len(LOSSES)
 
 

@@ -59,7 +59,7 @@ def test_a_run_is_put_where_it_belongs(tiny: Path, tmp_path: Path) -> None:
     app, networks = make_app(tiny, tmp_path)
     client = app.server.test_client()
     (call,) = [call for call in calls(client) if call["output"].startswith("..run-panel.hidden")]
-    run = next(iter(networks.opened.runs.columns.rows_by_id))
+    run = next(iter(networks.data.runs.columns.rows_by_id))
     answer = ask(client, call, url_search=f"?run={run}", version_data=0)
     found = json.loads(answer.data)["response"]
     expected = Explorer(networks).show_network(View(run=run), "run")
@@ -110,7 +110,7 @@ def test_an_address_is_decoded_once_per_event(
     monkeypatch.setattr("algophase.explore.view.parse_qsl", parse)
     app, networks = make_app(tiny, tmp_path)
     client = app.server.test_client()
-    run, pin, *_ = networks.opened.runs.columns.rows_by_id
+    run, pin, *_ = networks.data.runs.columns.rows_by_id
     query = f"where=index<3&x=width&y=circularity&region=0,0,9,9&run={run}&pin={pin}"
     values = {"url_search": f"?{query}", "version_data": 0, "map_clickData": {"points": []}}
     for call in calls(client):
@@ -141,7 +141,7 @@ def test_no_value_a_request_can_hold_is_a_server_error(
 ) -> None:
     """Every call of the page, with each input and state in turn holding nonsense."""
     app, networks = make_app(tiny, tmp_path)
-    client, run = app.server.test_client(), next(iter(networks.opened.runs.columns.rows_by_id))
+    client, run = app.server.test_client(), next(iter(networks.data.runs.columns.rows_by_id))
     asked = 0
     for call in calls(client):
         if call["clientside_function"]:

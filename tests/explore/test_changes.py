@@ -11,8 +11,8 @@ from algophase.core.errors import InputError
 from algophase.explore import changes
 from algophase.explore.explorer import Explorer
 from algophase.explore.networks import Networks, frequencies
-from algophase.explore.shown import Shown, open_sweep
 from algophase.explore.view import REST, View, decode, encode
+from algophase.explore.visible_runs import VisibleRuns, open_sweep
 from algophase.runs.runs import Runs
 from algophase.runs.selection import Condition
 from algophase.storage.runs_table import read_runs
@@ -58,7 +58,7 @@ def test_a_scale_stands_in_the_address_and_goes_with_its_column(table: Runs) -> 
     loss = changes.choose_axes(chosen, table, "training_loss", *AXES[1:], "log", "linear")
     assert encode(loss) == "?x=training_loss"
     zero = table.columns.finite("attention_rate") == 0
-    assert len(Shown(table, chosen).drawn) == len(table) - zero.sum()
+    assert len(VisibleRuns(table, chosen).drawn) == len(table) - zero.sum()
 
 
 def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path) -> None:

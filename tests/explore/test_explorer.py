@@ -14,8 +14,8 @@ from algophase.explore import changes
 from algophase.explore.explorer import Explorer
 from algophase.explore.networks import Networks
 from algophase.explore.panels import leading
-from algophase.explore.shown import open_sweep
 from algophase.explore.view import View, decode
+from algophase.explore.visible_runs import open_sweep
 from algophase.pictures.to_plotly import COLOR_STEPS
 from algophase.runs.selection import Condition
 from algophase.storage.runs_table import encode_table, provenance, read_runs, read_shard
@@ -219,12 +219,12 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 def test_a_run_that_diverged_says_so_before_it_offers_training(
     explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = explorer.opened
+    opened = explorer.data
     run = opened.runs.columns.texts("run_id", [2])[0]
     row = opened.row(2) | {"diverged_at": 7, "verdict": None, "paper_label": None}
     runs = replace(opened.runs, frame=opened.runs.frame.assign(verdict="diverged"))
     changed = replace(opened, runs=runs, read_row=lambda _number: row)
-    monkeypatch.setattr(explorer.networks, "_opened", changed)
+    monkeypatch.setattr(explorer.networks, "_data", changed)
     panel = explorer.show_network(View(run=run), "run")
     assert panel.title == f"{run}: diverged"
     assert panel.job_text.startswith("The training of this run diverged at epoch 7.")

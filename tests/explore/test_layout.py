@@ -3,12 +3,12 @@ from explored_tables import made_up, text_of
 
 from algophase.explore.layout import make_layout
 from algophase.explore.network_callbacks import PANEL
-from algophase.explore.shown import Opened
 from algophase.explore.view import PARTS, SIDES
+from algophase.explore.visible_runs import PageData
 from algophase.runs.runs import Runs
 
 
-def ids(opened: Opened) -> set[str]:
+def ids(opened: PageData) -> set[str]:
     return {
         part.id
         for part in make_layout(opened)._traverse()
@@ -43,6 +43,6 @@ def test_controls_have_labels_and_menus_the_tables_columns() -> None:
 
 def test_a_table_without_runs_says_so_and_what_is_wrong() -> None:
     empty = Runs("empty", pandas.DataFrame(), 0)
-    page = text_of(make_layout(Opened(empty, ["a sweep"], ["a.parquet is broken"])))
+    page = text_of(make_layout(PageData(empty, ["a sweep"], ["a.parquet is broken"])))
     assert "There are no runs to draw." in page
     assert "a.parquet is broken" in page

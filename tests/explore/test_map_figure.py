@@ -6,8 +6,8 @@ from explored_tables import made_up
 
 from algophase.analysis.catalogue import IRRELEVANCE, line
 from algophase.explore.map_figure import draw_map, map_key, names, selections
-from algophase.explore.shown import Shown, open_sweep, resolve
 from algophase.explore.view import View
+from algophase.explore.visible_runs import VisibleRuns, open_sweep, resolve
 from algophase.storage.files import shipped
 
 RUNS = made_up().runs
@@ -23,7 +23,7 @@ def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
 
 @pytest.mark.parametrize("color", ["verdict", "activation", "circularity", "equals_sign"])
 def test_each_point_carries_its_run_whatever_colors_it(color: str) -> None:
-    figure = draw_map(Shown(RUNS, View(y="width", color=color)))
+    figure = draw_map(VisibleRuns(RUNS, View(y="width", color=color)))
     points = [trace for trace in figure.data if trace.customdata is not None]
     drawn = sorted(run_id for trace in points for run_id in trace.customdata)
     assert drawn == [f"{place:012x}" for place in range(4)]
@@ -42,13 +42,13 @@ def test_the_attention_rate_is_on_a_linear_axis(sweep: str) -> None:
     assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(
         rates, 0.05
     )  # it looks like one for a log axis
-    figure = draw_map(Shown(runs, View()))
+    figure = draw_map(VisibleRuns(runs, View()))
     assert figure.layout.xaxis.title.text == "attention rate"
     assert figure.layout.xaxis.type != "log"
 
 
 def test_a_scale_can_be_chosen() -> None:
-    shown = Shown(RUNS, View(x_scale="log", y="width", y_scale="linear"))
+    shown = VisibleRuns(RUNS, View(x_scale="log", y="width", y_scale="linear"))
     layout = draw_map(shown).layout
     assert (layout.xaxis.type, layout.yaxis.type) == ("log", None)
     assert map_key(shown.view) != map_key(resolve(RUNS, View(y="width")))
@@ -64,16 +64,16 @@ def test_a_region_is_drawn_as_it_was() -> None:
 def test_text_of_a_table_cannot_become_markup() -> None:
     evil = "<b onclick=alert(1)>%{x}</b>"
     runs = made_up(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]).runs
-    text = draw_map(Shown(runs, View(y="width"))).to_json()
+    text = draw_map(VisibleRuns(runs, View(y="width"))).to_json()
     assert "<b " not in text.replace("\\u003c", "<")
     assert "%{x}</b>" not in text
 
 
 def test_the_papers_line_is_drawn_where_the_paper_draws_one() -> None:
     runs = made_up(distance_irrelevance=[0.1, 0.2, 0.3, 0.7]).runs
-    (shape,) = draw_map(Shown(runs, View(y=IRRELEVANCE))).layout.shapes
+    (shape,) = draw_map(VisibleRuns(runs, View(y=IRRELEVANCE))).layout.shapes
     assert shape.y0 == line(IRRELEVANCE).value
-    assert not draw_map(Shown(runs, View(y="circularity"))).layout.shapes
+    assert not draw_map(VisibleRuns(runs, View(y="circularity"))).layout.shapes
 
 
 def test_another_run_or_region_needs_no_new_map() -> None:

@@ -14,8 +14,8 @@ from algophase.core.errors import InputError
 from algophase.explore import networks as module
 from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
 from algophase.explore.networks import Look, Networks, frequencies, switched_off
-from algophase.explore.shown import open_sweep
 from algophase.explore.view import REST
+from algophase.explore.visible_runs import open_sweep
 from algophase.runs.rows import analysis_of_row
 from algophase.storage.formats.ours import load_network
 from algophase.storage.network_files import save
@@ -41,7 +41,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 
 def run_ids(networks: Networks) -> list[str]:
-    return list(networks.opened.runs.columns.rows_by_id)
+    return list(networks.data.runs.columns.rows_by_id)
 
 
 def test_kept_weights_are_shown_at_once_with_what_the_table_says(
@@ -51,7 +51,7 @@ def test_kept_weights_are_shown_at_once_with_what_the_table_says(
     look = networks.look(run_ids(networks)[0])
     assert look.specimen is not None
     assert not look.specimen.notes
-    row = networks.opened.row(0)
+    row = networks.data.row(0)
     analysis = look.specimen.analysis
     assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (
         row["verdict"],
@@ -187,7 +187,7 @@ def test_other_weights_than_the_tables_are_analyzed_anew(copy: Path, tmp_path: P
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes[0].startswith("not the ")
-    assert specimen.analysis.distance_irrelevance != networks.opened.row(0)["distance_irrelevance"]
+    assert specimen.analysis.distance_irrelevance != networks.data.row(0)["distance_irrelevance"]
 
 
 def test_weights_of_a_run_that_diverged_are_shown_as_such(
@@ -195,9 +195,9 @@ def test_weights_of_a_run_that_diverged_are_shown_as_such(
 ) -> None:
     networks = opened(copy, tmp_path)
     run_id = run_ids(networks)[0]
-    row = networks.opened.row(0) | {"diverged_at": 7, "verdict": None, "paper_label": None}
-    changed = replace(networks.opened, read_row=lambda _number: row)
-    monkeypatch.setattr(networks, "_opened", changed)
+    row = networks.data.row(0) | {"diverged_at": 7, "verdict": None, "paper_label": None}
+    changed = replace(networks.data, read_row=lambda _number: row)
+    monkeypatch.setattr(networks, "_data", changed)
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes == (
@@ -288,7 +288,7 @@ def test_a_row_that_says_anything_is_no_analysis(tiny: Path, tmp_path: Path) -> 
     networks = opened(tiny, tmp_path)
     specimen = networks.look(run_ids(networks)[0]).specimen
     assert specimen is not None
-    row = networks.opened.row(0)
+    row = networks.data.row(0)
     assert analysis_of_row(row, specimen.circles) is not None
     for name, value in (
         ("verdict", "<script>"),

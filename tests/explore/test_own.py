@@ -67,7 +67,7 @@ def all_come(directory: Path, cache: Path, watcher: Heard | None = None) -> OwnN
 def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: Path) -> None:
     assert are_networks(directory)
     networks = all_come(directory, tmp_path)
-    opened = networks.opened
+    opened = networks.data
     run_ids = opened.runs["run_id"].tolist()
     files = opened.runs["network"].tolist()
     assert sorted(files) == ["clock.safetensors", "function.safetensors", "pizza.safetensors"]
@@ -98,7 +98,7 @@ def test_the_page_is_there_before_the_networks_which_come_one_by_one(
     explorer = Explorer(networks)
     key = explorer.show_map(AXES, None).key
     assert explorer.show_filters(View()).status == "0 of 0 networks on the map"
-    assert "Map of the networks" in text_of(make_layout(networks.opened, growing=True))
+    assert "Map of the networks" in text_of(make_layout(networks.data, growing=True))
     before = explorer.show_arrivals()
     assert (before.under_way, before.done, before.total) == (True, 0, 4)
     networks.begin()
@@ -130,15 +130,15 @@ def test_the_next_start_analyzes_nothing(
     again = all_come(directory, tmp_path, heard)
     assert heard.lines[-1] == "3 networks analyzed (2 of them before); 1 file could not be read"
     assert analyzed == ["function"]  # its file has its analysis
-    pandas.testing.assert_frame_equal(again.opened.runs.frame, first.opened.runs.frame)
+    pandas.testing.assert_frame_equal(again.data.runs.frame, first.data.runs.frame)
 
 
 def test_what_is_said_about_the_files_reaches_their_reader(directory: Path, tmp_path: Path) -> None:
     networks = OwnNetworks(directory, KeptAnalyses(tmp_path), reading=Reading(format="no such"))
     networks.begin()
     assert networks.wait(60)
-    assert not len(networks.opened.runs)
-    assert "format is 'no such'" in networks.opened.problems[0]
+    assert not len(networks.data.runs)
+    assert "format is 'no such'" in networks.data.problems[0]
 
 
 def test_the_page_starts(directory: Path, tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_a_directory_of_unreadable_files_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "broken.pt").write_bytes(b"nothing")
-    problems = all_come(folder, tmp_path).opened.problems
+    problems = all_come(folder, tmp_path).data.problems
     assert "broken.pt" in problems[0]
     assert problems[1] == f"{folder} holds no network that can be read"

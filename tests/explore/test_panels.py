@@ -18,8 +18,8 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.shown import Shown, with_outcomes
 from algophase.explore.view import REST, View
+from algophase.explore.visible_runs import VisibleRuns, with_outcomes
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
 from algophase.runs.runs import Runs
@@ -29,12 +29,12 @@ RUNS = made_up().runs
 
 
 def test_a_region_has_shares_with_intervals_and_medians() -> None:
-    shown = Shown(RUNS, View(y="circularity"))
+    shown = VisibleRuns(RUNS, View(y="circularity"))
     verdicts, medians = map(text_of, region_statistics(shown))
     assert "Verdicts of the 3 runs on the map" in verdicts
     assert "Clock 1 33.3%" in verdicts
     assert "circularity 0.5000 0.3500 to 0.7500 3" in medians
-    none = Shown(RUNS, View((read_condition("width<0"),), y="circularity"))
+    none = VisibleRuns(RUNS, View((read_condition("width<0"),), y="circularity"))
     assert text_of(region_statistics(none)) == "No runs on the map."
 
 
@@ -42,10 +42,10 @@ def test_runs_are_listed_page_by_page() -> None:
     columns = {"run_id": [f"{row:012x}" for row in range(60)], "width": range(60)}
     many = with_outcomes(Runs("made up", pandas.DataFrame(columns), 60))
     for asked, page_shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
-        listed, page, pages = runs_page(Shown(many, View()), asked)
+        listed, page, pages = runs_page(VisibleRuns(many, View()), asked)
         assert (page, pages) == (page_shown, 3)
         assert f"{page_shown * PAGE:012x}" in text_of(listed)
-    listed, *_ = runs_page(Shown(RUNS, View(y="circularity", run=f"{2:012x}")), 0)
+    listed, *_ = runs_page(VisibleRuns(RUNS, View(y="circularity", run=f"{2:012x}")), 0)
     buttons = [part for part in listed._traverse() if type(part).__name__ == "Button"]
     assert [getattr(button, "aria-pressed") for button in buttons] == ["false", "true", "false"]
 

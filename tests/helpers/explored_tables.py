@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow
 
-from algophase.explore.shown import Opened, with_outcomes
+from algophase.explore.visible_runs import PageData, with_outcomes
 from algophase.runs.columns import frame_of, single_columns
 from algophase.runs.runs import Runs
 
@@ -25,10 +25,10 @@ def columns(**changes: list[object]) -> dict[str, list[object]]:
     }
 
 
-def made_up(**changes: list[object]) -> Opened:
+def made_up(**changes: list[object]) -> PageData:
     """A small table as a page has it."""
     frame = single_columns(frame_of(pyarrow.table(columns(**changes))))
-    return Opened(with_outcomes(Runs("made up", frame, len(frame))))
+    return PageData(with_outcomes(Runs("made up", frame, len(frame))))
 
 
 def text_of(component: Any) -> str:

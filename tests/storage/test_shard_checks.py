@@ -16,7 +16,7 @@ import torch
 from commands import call
 
 from algophase.core.errors import InputError
-from algophase.explore.shown import open_sweep
+from algophase.explore.visible_runs import open_sweep
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.formats.pickles import read_pickled

@@ -9,7 +9,7 @@ from runs_made import keep
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.explore.shown import open_sweep
+from algophase.explore.visible_runs import open_sweep
 from algophase.networks import Network, initialize
 from algophase.storage import load, save
 from algophase.storage.files import write_inside

@@ -80,7 +80,7 @@ def make_app(
     from algophase.explore.network_callbacks import register_network
     from algophase.explore.networks import Networks
     from algophase.explore.own import OwnNetworks, are_networks
-    from algophase.explore.shown import axes, open_sweep
+    from algophase.explore.visible_runs import axes, open_sweep
     from algophase.storage.files import shipped
     from algophase.storage.kept_analyses import KeptAnalyses
 
@@ -91,7 +91,7 @@ def make_app(
         networks = OwnNetworks(directory, kept, watcher, reading)
     else:
         networks = Networks(open_sweep(directory), directory, cache)
-    runs, growing = networks.opened.runs, networks.arrivals is not None
+    runs, growing = networks.data.runs, networks.arrivals is not None
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(runs.name)}",
@@ -107,7 +107,7 @@ def make_app(
     app.index_string = app.index_string.replace("{%metas%}", head).replace("{%favicon%}", NO_ICON)
 
     def layout() -> object:
-        return make_layout(networks.opened, behind_a_map=at != "/", growing=growing)
+        return make_layout(networks.data, behind_a_map=at != "/", growing=growing)
 
     # Made for each that opens the page, with the networks that have come by then.
     app.layout = layout

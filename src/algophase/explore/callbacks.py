@@ -26,8 +26,8 @@ from algophase.core.errors import InputError
 from algophase.explore import changes
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import about_lines, column_options
-from algophase.explore.shown import axes, colors, filterable
 from algophase.explore.view import PARTS, View, decode, encode
+from algophase.explore.visible_runs import axes, colors, filterable
 
 SEARCH = State("url", "search")
 Callback = Callable[..., Any]
@@ -148,7 +148,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
         after = changes.choose_axes(view, explorer.runs, x, y, color, *scales)
         if after != view:
             # Another column brings its own scale, which no one has ticked.
-            resolved = explorer.shown(after).view
+            resolved = explorer.visible(after).view
             set_props("x-scale", {"value": _ticked(resolved.x_scale)})
             set_props("y-scale", {"value": _ticked(resolved.y_scale)})
         go(view, after)
@@ -170,7 +170,7 @@ def _register_axes(app: Dash, explorer: Explorer) -> None:
     def show_axes(view: View, _part: str, _arrived: int, echo: str | None) -> dict[str, Any]:
         if echo == encode(view) and ctx.triggered_id != "arrived":
             raise PreventUpdate
-        resolved = explorer.shown(view).view
+        resolved = explorer.visible(view).view
         return {
             "x": resolved.x,
             "y": resolved.y,

@@ -11,7 +11,6 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.explore.networks import frequencies
 from algophase.explore.panels import instances_on, leading
-from algophase.explore.shown import resolve
 from algophase.explore.view import (
     MOST_FILTERS,
     REST,
@@ -22,6 +21,7 @@ from algophase.explore.view import (
     condition_text,
     region_of,
 )
+from algophase.explore.visible_runs import resolve
 from algophase.runs.runs import Runs
 from algophase.runs.selection import OPERATORS, Condition
 

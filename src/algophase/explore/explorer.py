@@ -34,8 +34,8 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.shown import VERDICT, Opened, Shown
 from algophase.explore.view import REST, SIDES, Side, View, encode
+from algophase.explore.visible_runs import VERDICT, PageData, VisibleRuns
 from algophase.runs.columns import few_values
 from algophase.runs.csv_text import csv_pieces
 from algophase.runs.runs import Runs
@@ -153,17 +153,17 @@ class Explorer:
         self.networks = networks
 
     @property
-    def opened(self) -> Opened:
+    def data(self) -> PageData:
         """What there is now: networks of a directory come one after the other."""
-        return self.networks.opened
+        return self.networks.data
 
     @property
     def runs(self) -> Runs:
-        return self.opened.runs
+        return self.data.runs
 
-    def shown(self, view: View) -> Shown:
+    def visible(self, view: View) -> VisibleRuns:
         """The runs that a view shows."""
-        return Shown(self.runs, view)
+        return VisibleRuns(self.runs, view)
 
     def specimen(self, view: View, side: Side) -> Specimen | None:
         """A side's network, None where it is not at hand."""
@@ -174,8 +174,8 @@ class Explorer:
 
     def show_map(self, view: View, key: str | None) -> Map:
         """key: of the map that the page has."""
-        shown = self.shown(view)
-        runs, resolved = shown.runs, shown.view
+        visible = self.visible(view)
+        runs, resolved = visible.runs, visible.view
         key_now = f"{len(runs)} {map_key(resolved)}"
         figure = None if key_now == key else self._map(runs, resolved)
         marks = {"annotations": names(runs, resolved), "selections": selections(resolved)}
@@ -184,66 +184,66 @@ class Explorer:
     @functools.lru_cache(maxsize=2)  # noqa: B019  (an explorer lives as long as the page)
     def _map(self, runs: Runs, view: View) -> "Figure":
         """The map that was drawn before the page was opened is the one that it asks for first."""
-        return dressed(draw_map(Shown(runs, view)))
+        return dressed(draw_map(VisibleRuns(runs, view)))
 
     def show_arrivals(self) -> ArrivalsPanel:
         """How far the analyses are, and what the page's controls offer for the networks that
         have come.
         """
-        arrivals, opened = self.networks.arrivals, self.opened
+        arrivals, data = self.networks.arrivals, self.data
         text = ""
-        done = total = len(opened.runs)
+        done = total = len(data.runs)
         if arrivals is not None:
             done, total = arrivals.done, arrivals.total
             text = f"{done:,} of {counted(total, 'network')} done; {arrivals.status}."
         return ArrivalsPanel(
-            arrived=len(opened.runs) + len(opened.problems),
+            arrived=len(data.runs) + len(data.problems),
             under_way=arrivals is not None,
             text=text,
             done=done,
             total=total,
-            about=opened.about,
-            problems=opened.problems,
+            about=data.about,
+            problems=data.problems,
         )
 
     def show_filters(self, view: View) -> Filters:
-        shown = self.shown(view)
-        runs, resolved = shown.runs, shown.view
-        drawn = len(shown.drawn)
+        visible = self.visible(view)
+        runs, resolved = visible.runs, visible.view
+        drawn = len(visible.drawn)
         status = f"{drawn:,} of {counted(len(runs), runs.noun)} on the map"
-        missing = len(shown.matching) - drawn
+        missing = len(visible.matching) - drawn
         if missing:
             status += f"; {missing:,} more have no value to draw here (other axes may show them)"
         if resolved.region:
-            status += f"; {len(shown.brushed):,} in the region"
+            status += f"; {len(visible.brushed):,} in the region"
         return Filters(filter_chips(resolved), status, list(resolved.problems))
 
     def runs_key(self, view: View) -> str:
         """What the table of runs depends on: not the networks shown."""
-        shown = self.shown(view)
-        return f"{len(shown.runs)} {shown.view.without_networks()!r}"
+        visible = self.visible(view)
+        return f"{len(visible.runs)} {visible.view.without_networks()!r}"
 
     def show_runs(self, view: View, page: object, step: int = 0) -> ListedRuns:
         """step: from that page, which is the first where it is no number."""
-        shown = self.shown(view)
+        visible = self.visible(view)
         page_now = (page if isinstance(page, int) else 0) + step
-        listed, page_now, pages = runs_page(shown, page_now)
-        count = counted(len(shown.chosen), shown.runs.noun)
+        listed, page_now, pages = runs_page(visible, page_now)
+        count = counted(len(visible.chosen), visible.runs.noun)
         return ListedRuns(
-            statistics=region_statistics(shown),
+            statistics=region_statistics(visible),
             table=listed,
             page=page_now,
             first=page_now == 0,
             last=page_now == pages - 1,
-            no_region=not shown.view.region,
+            no_region=not visible.view.region,
             download=f"runs.csv{encode(view.without_networks())}",
             download_text=f"Download {count} as CSV",
         )
 
     def csv(self, view: View) -> Iterator[str]:
         """The chosen runs as CSV in pieces: every column with one value per run."""
-        shown = self.shown(view)
-        return csv_pieces(shown.runs.frame.iloc[shown.chosen])
+        visible = self.visible(view)
+        return csv_pieces(visible.runs.frame.iloc[visible.chosen])
 
     def offered_values(self, column_name: object) -> list[str]:
         """The values that a filter by this column can choose from; none where there are many."""
@@ -297,7 +297,7 @@ class Explorer:
         runs = self.runs
         verdict = runs.columns.value(VERDICT, row_index)
         try:
-            row = self.opened.row(row_index)
+            row = self.data.row(row_index)
         except InputError:  # which `look` has among its problems
             row = runs.columns.row(row_index)
         job = look.job

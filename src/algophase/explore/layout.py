@@ -8,8 +8,8 @@ from dash import dcc, html
 from algophase.analysis.catalogue import label
 from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
-from algophase.explore.shown import Opened, axes, colors, filterable
 from algophase.explore.view import LONGEST, PARTS, Side
+from algophase.explore.visible_runs import PageData, axes, colors, filterable
 from algophase.reports.network_panels import SQUARE
 from algophase.runs.runs import Runs
 from algophase.runs.selection import OPERATORS
@@ -22,10 +22,10 @@ HELP = (
 )
 
 
-def make_layout(opened: Opened, behind_a_map: bool = False, *, growing: bool = False) -> Any:
+def make_layout(data: PageData, behind_a_map: bool = False, *, growing: bool = False) -> Any:
     """growing: networks are still being analyzed, and the page shows them as they come."""
-    runs = opened.runs
-    head = _head(opened, behind_a_map, growing)
+    runs = data.runs
+    head = _head(data, behind_a_map, growing)
     if not growing and (not len(runs) or not axes(runs)):
         nothing = html.P("There are no runs to draw.")
         return html.Div([head, html.Main(nothing, id="main")])
@@ -43,9 +43,9 @@ def make_layout(opened: Opened, behind_a_map: bool = False, *, growing: bool = F
     )
 
 
-def _head(opened: Opened, behind_a_map: bool, growing: bool) -> Any:
-    title = html.H1(f"algophase: {opened.runs.name}")
-    about = html.Div(about_lines(opened.about, opened.problems), id="about")
+def _head(data: PageData, behind_a_map: bool, growing: bool) -> Any:
+    title = html.H1(f"algophase: {data.runs.name}")
+    about = html.Div(about_lines(data.about, data.problems), id="about")
     parts = [title, about, _arrivals(growing)]
     if behind_a_map:
         parts.insert(0, html.P(html.A("All populations", href="/")))

@@ -11,8 +11,8 @@ import numpy
 
 from algophase.analysis.catalogue import catalogue, label
 from algophase.core.palette import COLORS, GRAY, look
-from algophase.explore.shown import PAPER_LABEL, VERDICT, Shown, axes
 from algophase.explore.view import SIDES, View
+from algophase.explore.visible_runs import PAPER_LABEL, VERDICT, VisibleRuns, axes
 from algophase.pictures.by_rate import PALE, Kind, as_array, run_points
 from algophase.pictures.marks import Axis, Mark, Panel, Points, Rule, Shades
 from algophase.pictures.to_plotly import draw, on_axis
@@ -43,17 +43,17 @@ def map_key(view: View) -> str:
     return repr((view.filters, view.x, view.x_scale, view.y, view.y_scale, view.color))
 
 
-def draw_map(shown: Shown) -> "Figure":
+def draw_map(visible: VisibleRuns) -> "Figure":
     """The map of a view. Each point carries its run's id as `customdata`."""
-    view = shown.view
-    figure = draw(map_panel(shown), webgl=True)
+    view = visible.view
+    figure = draw(map_panel(visible), webgl=True)
     figure.update_traces(unselected={"marker": {"opacity": 0.12}}, selector={"type": "scattergl"})
     figure.update_layout(
         dragmode="select",
         uirevision=map_key(view),
         selectionrevision=map_key(view),
         selections=selections(view),
-        annotations=names(shown.runs, view),
+        annotations=names(visible.runs, view),
         legend={"yanchor": "top", "y": -0.16},  # out of the way of the tools
         margin={"t": 34},
         yaxis={"automargin": True},  # its title stays clear of long numbers
@@ -63,11 +63,11 @@ def draw_map(shown: Shown) -> "Figure":
     return figure
 
 
-def map_panel(shown: Shown) -> Panel:
+def map_panel(visible: VisibleRuns) -> Panel:
     """The points, and the paper's line where the paper draws one for the column upwards."""
-    runs, view = shown.runs, shown.view
+    runs, view = visible.runs, visible.view
     by_number = view.color in axes(runs)
-    groups = runs.columns.by_text(VERDICT if by_number else view.color, shown.drawn)
+    groups = runs.columns.by_text(VERDICT if by_number else view.color, visible.drawn)
     kinds = [_kind(runs, view, name, rows) for name, rows in groups.items()]
     words: dict[str, object] = {"noun": runs.noun, "x_name": label(view.x), "y_name": label(view.y)}
     hover = ["{noun} {id}: {kind}" if runs.named_by == "run_id" else "{noun} {text}: {kind}"]
@@ -79,7 +79,7 @@ def map_panel(shown: Shown) -> Panel:
     points = [replace(mark, size=LARGER * mark.size) for mark in points]
     marks: list[Mark] = [*points]
     if by_number:
-        marks = _shaded(shown, points, list(groups.values()))
+        marks = _shaded(visible, points, list(groups.values()))
     upwards = catalogue().get(view.y)
     if upwards is not None and upwards.line is not None:
         marks.append(Rule(y=upwards.line.value))
@@ -111,11 +111,13 @@ def _kind(runs: Runs, view: View, name: str, rows: Rows) -> Kind:
     )
 
 
-def _shaded(shown: Shown, points: Sequence[Points], rows_of_kinds: Sequence[Rows]) -> list[Mark]:
+def _shaded(
+    visible: VisibleRuns, points: Sequence[Points], rows_of_kinds: Sequence[Rows]
+) -> list[Mark]:
     """Points colored by a number, and a legend of their shapes."""
-    column = shown.view.color
-    values = shown.runs.columns.finite(column)
-    drawn = values[shown.drawn]
+    column = visible.view.color
+    values = visible.runs.columns.finite(column)
+    drawn = values[visible.drawn]
     defined = drawn[~numpy.isnan(drawn)]
     low, high = (defined.min(), defined.max()) if len(defined) else (0.0, 0.0)
     marks = list[Mark]()

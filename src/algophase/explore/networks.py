@@ -27,8 +27,8 @@ from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.core.wording import duration
 from algophase.explore.jobs import Job, Jobs
-from algophase.explore.shown import Opened
 from algophase.explore.view import REST, RUN_ID
+from algophase.explore.visible_runs import PageData
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.storage.formats.ours import load_network
@@ -88,8 +88,8 @@ class Networks:
     program ends.
     """
 
-    def __init__(self, opened: Opened, sweep: Path, cache: Path | None = None) -> None:
-        self._opened = opened
+    def __init__(self, data: PageData, sweep: Path, cache: Path | None = None) -> None:
+        self._data = data
         self.sweep = sweep
         self.kept = sweep / "networks" if sweep.is_dir() else None
         self.cache = cache_directory("networks") if cache is None else cache
@@ -98,9 +98,9 @@ class Networks:
         self._lock, self._loading = threading.Lock(), threading.Lock()
 
     @property
-    def opened(self) -> Opened:
+    def data(self) -> PageData:
         """The table of their runs."""
-        return self._opened
+        return self._data
 
     @property
     def arrivals(self) -> Arrivals | None:
@@ -187,16 +187,16 @@ class Networks:
         """A run's row and settings. An id that the table does not have, or that is no id, is
         refused here.
         """
-        opened = self.opened
-        row_index = opened.runs.columns.rows_by_id.get(run_id)
+        data = self.data
+        row_index = data.runs.columns.rows_by_id.get(run_id)
         if row_index is None:
-            raise InputError(f"there is no run {run_id[:40]!r} in {opened.runs.name}")
+            raise InputError(f"there is no run {run_id[:40]!r} in {data.runs.name}")
         if not RUN_ID.fullmatch(run_id):
             raise InputError(
                 f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network "
                 "cannot be looked for"
             )
-        row = opened.row(row_index)
+        row = data.row(row_index)
         run = run_from_row(row)
         modulus = run.task.modulus
         if modulus**3 > MOST_LOGITS:

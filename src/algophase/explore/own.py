@@ -16,7 +16,7 @@ from algophase.core.progress import Progress
 from algophase.core.wording import counted
 from algophase.explore.jobs import Job
 from algophase.explore.networks import Arrivals, Look, Networks
-from algophase.explore.shown import Opened, with_outcomes
+from algophase.explore.visible_runs import PageData, with_outcomes
 from algophase.record.columns import flat_columns
 from algophase.runs.columns import frame_of_rows, single_columns
 from algophase.runs.overview import describe_outcomes
@@ -72,8 +72,8 @@ class OwnNetworks(Networks):
         self._ended, self._stop = threading.Event(), threading.Event()
         self._changing = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._opened_of = 0  # how many rows and problems `_opened` has
-        super().__init__(self._open(), path, path)
+        self._data_of = 0  # how many rows and problems `_data` has
+        super().__init__(self._read_data(), path, path)
 
     def begin(self) -> None:
         if self._thread is None:
@@ -99,16 +99,16 @@ class OwnNetworks(Networks):
         return Arrivals(done, len(self.files), status)
 
     @property
-    def opened(self) -> Opened:
+    def data(self) -> PageData:
         """The networks that have come so far."""
         with self._changing:
             done = len(self._rows) + len(self._problems)
-            if self._opened_of != done:
-                self._opened = self._open()
-                self._opened_of = done
-            return self._opened
+            if self._data_of != done:
+                self._data = self._read_data()
+                self._data_of = done
+            return self._data
 
-    def _open(self) -> Opened:
+    def _read_data(self) -> PageData:
         frame = frame_of_rows(self._rows)
         about = [f"{counted(len(self._rows), 'network')} of {self.path}"]
         if self._rows:
@@ -118,7 +118,7 @@ class OwnNetworks(Networks):
             problems.append(f"{self.path} holds no network that can be read")
         name = self.path.resolve().name
         runs = Runs(name, single_columns(frame), len(frame), named_by=NAME)
-        return Opened(with_outcomes(runs), about, problems, self._rows.__getitem__)
+        return PageData(with_outcomes(runs), about, problems, self._rows.__getitem__)
 
     def _analyze_all(self) -> None:
         try:

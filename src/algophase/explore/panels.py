@@ -14,8 +14,15 @@ from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off
-from algophase.explore.shown import KEPT, VERDICT, Shown, filterable, medians, verdict_shares
 from algophase.explore.view import REST, RUN_ID, View
+from algophase.explore.visible_runs import (
+    KEPT,
+    VERDICT,
+    VisibleRuns,
+    filterable,
+    medians,
+    verdict_shares,
+)
 from algophase.pages.network_text import program_lines
 from algophase.pictures.marks import Panel
 from algophase.pictures.to_plotly import draw
@@ -98,9 +105,9 @@ def _where(view: View) -> str:
     return "in the region" if view.region else "on the map"
 
 
-def region_statistics(shown: Shown) -> list[Any]:
+def region_statistics(visible: VisibleRuns) -> list[Any]:
     """Counts by verdict with their shares and intervals, and medians."""
-    runs, view, rows = shown.runs, shown.view, shown.brushed
+    runs, view, rows = visible.runs, visible.view, visible.brushed
     nouns = f"{runs.noun}s"
     if not len(rows):
         return [html.P(f"No {nouns} {_where(view)}.")]
@@ -122,21 +129,21 @@ def region_statistics(shown: Shown) -> list[Any]:
     ]
 
 
-def runs_page(shown: Shown, page: int) -> tuple[Any, int, int]:
+def runs_page(visible: VisibleRuns, page: int) -> tuple[Any, int, int]:
     """One page of the table of runs, which page it is, and how many there are. Each id is a
     button that opens the run.
     """
-    runs, view = shown.runs, shown.view
-    pages = max(1, math.ceil(len(shown.brushed) / PAGE))
+    runs, view = visible.runs, visible.view
+    pages = max(1, math.ceil(len(visible.brushed) / PAGE))
     page = min(max(0, page), pages - 1)
-    rows = shown.brushed[page * PAGE : (page + 1) * PAGE]
+    rows = visible.brushed[page * PAGE : (page + 1) * PAGE]
     wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.color, KEPT))
     columns = [column for column in wanted_columns if column in runs]
     ids = runs.columns.texts("run_id", rows)
     names = runs.columns.texts(runs.named_by, rows)
     buttons = []
     for row, run_id, run_name in zip(rows.tolist(), ids, names, strict=True):
-        buttons.append(_run_button(shown, row, run_id, run_name))
+        buttons.append(_run_button(visible, row, run_id, run_name))
     cells = [buttons]
     for column in columns:
         values = python_values(runs[column].iloc[rows])
@@ -147,17 +154,17 @@ def runs_page(shown: Shown, page: int) -> tuple[Any, int, int]:
     return table(head, lines, name), page, pages
 
 
-def _run_button(shown: Shown, row: int, run_id: str, run_name: str) -> Any:
+def _run_button(visible: VisibleRuns, row: int, run_id: str, run_name: str) -> Any:
     """A run's name, which opens it; a name alone where its id is none."""
     name = cell_text(run_name) if run_name else f"row {row}"
     if not RUN_ID.fullmatch(run_id):
         return name
-    pressed = "true" if run_id in (shown.view.run, shown.view.pin) else "false"
+    pressed = "true" if run_id in (visible.view.run, visible.view.pin) else "false"
     return html.Button(
         name,
         id={"type": "open-run", "run": run_id},
         className="link",
-        **aria(label=f"Show {shown.runs.noun} {name}", pressed=pressed),
+        **aria(label=f"Show {visible.runs.noun} {name}", pressed=pressed),
     )
 
 

@@ -38,7 +38,7 @@ MANY_TIMES = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class PageData:
     """What a page is about: a table of runs, or networks as one.
 
     runs: every row; `verdict` is filled in for each run.
@@ -57,7 +57,7 @@ class Opened:
         return self.runs.columns.row(number) if self.read_row is None else self.read_row(number)
 
 
-def open_sweep(path: Path) -> Opened:
+def open_sweep(path: Path) -> PageData:
     """A sweep's directory or a Parquet file. An unreadable shard adds a line to `problems`; the
     others are still shown.
     """
@@ -67,7 +67,7 @@ def open_sweep(path: Path) -> Opened:
     frame, calls, shard_rows = read_usable_shards(path, problems, only_single=True)
     name = path.resolve().name
     if shard_rows is None:
-        return Opened(Runs(name, frame, 0), problems=problems)
+        return PageData(Runs(name, frame, 0), problems=problems)
     refuse_moments(frame.columns, path)
     if "run_id" in frame and kind_of("run_id", frame["run_id"]) != TEXT:
         frame = frame.drop(columns="run_id")
@@ -87,7 +87,7 @@ def open_sweep(path: Path) -> Opened:
         except (TypeError, ValueError, KeyError, AttributeError):
             problems.append(f"{path / 'sweep.json'} does not describe these runs")
         kept = directory.kept()
-    return Opened(
+    return PageData(
         with_outcomes(Runs(name, frame, len(frame)), kept), about, problems, shard_rows.read
     )
 
@@ -140,7 +140,7 @@ def filterable(runs: Runs) -> list[str]:
     return sorted(names, key=lambda name: name not in runs.columns.varying)
 
 
-class Shown:
+class VisibleRuns:
     """The runs that a view shows. view: the one asked for, but naming only columns of the table,
     with a problem more for each name that was dropped.
     """
@@ -304,10 +304,10 @@ def medians(
     runs: Runs, rows: Rows, columns: Sequence[str] = ()
 ) -> list[tuple[str, float, float, float, int]]:
     """Column, median, quartiles and how many runs have a value. columns: those to list first."""
-    shown = [quantity.name for quantity in metrics() if quantity.shown]
-    wanted = [*columns, *X, *shown, "validation_accuracy", "parameter_norm"]
+    quantities = [quantity.name for quantity in metrics() if quantity.shown]
+    listed_columns = [*columns, *X, *quantities, "validation_accuracy", "parameter_norm"]
     lines = []
-    for column in dict.fromkeys(wanted):
+    for column in dict.fromkeys(listed_columns):
         if column not in axes(runs):
             continue
         values = runs.columns.finite(column)[rows]

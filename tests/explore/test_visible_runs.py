@@ -9,9 +9,10 @@ from explored_tables import made_up
 from matplotlib.path import Path as Outline
 
 from algophase.core.errors import InputError
-from algophase.explore.shown import (
+from algophase.explore.view import View
+from algophase.explore.visible_runs import (
     KEPT,
-    Shown,
+    VisibleRuns,
     axes,
     colors,
     inside,
@@ -20,7 +21,6 @@ from algophase.explore.shown import (
     usual_scale,
     verdict_shares,
 )
-from algophase.explore.view import View
 from algophase.runs.selection import read_condition
 from algophase.storage.identity import identity
 from algophase.storage.runs_table import (
@@ -36,7 +36,7 @@ RUNS = made_up().runs
 
 
 def places(*conditions: str, **view: object) -> list[int]:
-    shown = Shown(RUNS, View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
+    shown = VisibleRuns(RUNS, View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
     assert not shown.view.problems
     return shown.brushed.tolist()
 
@@ -99,8 +99,8 @@ def test_a_bounded_quantity_is_linear_and_a_wide_range_without_an_end_is_logarit
 def test_zero_has_no_place_on_a_log_axis() -> None:
     runs = made_up(width=[0, 32, 512, 1024]).runs
     assert usual_scale(runs, "width") == "linear"
-    assert Shown(runs, View(y="width")).drawn.tolist() == [0, 1, 2, 3]
-    assert Shown(runs, View(y="width", y_scale="log")).drawn.tolist() == [1, 2, 3]
+    assert VisibleRuns(runs, View(y="width")).drawn.tolist() == [0, 1, 2, 3]
+    assert VisibleRuns(runs, View(y="width", y_scale="log")).drawn.tolist() == [1, 2, 3]
 
 
 def test_a_lasso_is_straight_on_the_axes_it_was_drawn_on() -> None:
@@ -150,7 +150,7 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
     ],
 )
 def test_what_a_table_does_not_have_is_told_and_left_out(view: View, problem: str) -> None:
-    shown = Shown(RUNS, view)
+    shown = VisibleRuns(RUNS, view)
     resolved = shown.view
     assert problem in resolved.problems[0]
     assert len(shown.matching) == 4
