@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from same_values import assert_same_value
+from shard_files import read_table, write_shard
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.result import Analysis
 from algophase.record.codec import decode_value, encode_value
 from algophase.runs.rows import analysis_columns, analysis_of_row
 from algophase.storage import load
-from algophase.storage.runs_table import read_table, write_shard
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery"
 NETWORKS = sorted(path.relative_to(GALLERY).as_posix() for path in GALLERY.rglob("*.safetensors"))

@@ -23,6 +23,7 @@ from unittest.mock import patch
 import kills
 import pyarrow.parquet
 import torch
+from shard_files import provenance, read_table
 from trial import BROKEN, Ended, in_child, nothing_may_run
 
 from algophase import analyze, wrap
@@ -33,7 +34,7 @@ from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.runs_table import provenance, read_table, shard_paths
+from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space
 from algophase.training.run.loop import Ensemble, Watch

@@ -5,10 +5,10 @@ import numpy
 import pandas
 import pytest
 from commands import call, invoke
+from shard_files import write_shard
 from typer.testing import Result
 
 from algophase.core.errors import InputError
-from algophase.storage.runs_table import write_shard
 
 HEADER = (
     "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from commands import call, invoke
 from report_pages import Parsed, made_runs, made_sweep
+from shard_files import write_shard
 from typer.testing import Result
 
 from algophase.core.errors import InputError
@@ -13,7 +14,6 @@ from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings,
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
-from algophase.storage.runs_table import write_shard
 from algophase.sweeps.given_runs import train_into
 from algophase.sweeps.work import Options
 

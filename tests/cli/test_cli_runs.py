@@ -9,12 +9,13 @@ import pyarrow
 import pytest
 from commands import call
 from commands import invoke as run
+from shard_files import read_table, write_shard
 
 from algophase.cli.output import CommandBar
 from algophase.core.gallery import shipped_sweeps
 from algophase.storage import load, runs_table
 from algophase.storage.identity import identity
-from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
+from algophase.storage.runs_table import read_runs, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.run import loop
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from commands import invoke
+from shard_files import read_table
 from typer.testing import Result
 
-from algophase.storage.runs_table import read_table, shard_paths
+from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 
 SPACE = """

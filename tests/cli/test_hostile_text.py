@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from commands import call
 from runs_made import row, sweep_of
+from shard_files import write_shard
 
 from algophase.cli.output import CommandBar
 from algophase.core.progress import Progress
 from algophase.core.wording import printable
-from algophase.storage.runs_table import write_shard
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\x00\r"
 HARMFUL = {chr(number) for number in (*range(10), *range(11, 32), *range(127, 160), 0x202E)}

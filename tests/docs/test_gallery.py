@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from runs_made import TINY, row, sweep_of
+from shard_files import provenance
 
-from algophase.storage.runs_table import provenance
 from algophase.sweeps.shipped_spaces import SPACES
 
 GALLERY = Path(__file__).parents[2] / "gallery"

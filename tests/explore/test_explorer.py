@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from explored_tables import text_of
+from shard_files import provenance
 from test_networks import settled
 
 from algophase.core.errors import InputError
@@ -18,7 +19,7 @@ from algophase.explore.view import View, decode
 from algophase.explore.visible_runs import open_sweep
 from algophase.pictures.to_plotly import COLOR_STEPS
 from algophase.runs.selection import Condition
-from algophase.storage.runs_table import encode_table, provenance, read_runs, read_shard
+from algophase.storage.runs_table import encode_table, read_runs, read_shard
 
 CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 

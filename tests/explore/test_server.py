@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from commands import call, python
 from runs_made import row, sweep_of
+from shard_files import write_shard
 from werkzeug.test import Client
 
 from algophase.core.errors import InputError
 from algophase.explore.app import make_app
 from algophase.explore.server import Site, _listen, _make, groups_at
-from algophase.storage.runs_table import write_shard
 
 
 def client(sweep: Path, tmp_path: Path, **options: Any) -> Any:

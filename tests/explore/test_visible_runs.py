@@ -7,6 +7,7 @@ import pyarrow
 import pytest
 from explored_tables import made_up
 from matplotlib.path import Path as Outline
+from shard_files import read_table, write_shard
 
 from algophase.core.errors import InputError
 from algophase.explore.view import View
@@ -23,14 +24,7 @@ from algophase.explore.visible_runs import (
 )
 from algophase.runs.selection import read_condition
 from algophase.storage.identity import identity
-from algophase.storage.runs_table import (
-    Row,
-    each_once,
-    encode_table,
-    read_runs,
-    read_table,
-    write_shard,
-)
+from algophase.storage.runs_table import Row, each_once, encode_table, read_runs
 
 RUNS = made_up().runs
 

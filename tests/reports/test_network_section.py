@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from report_pages import ATTACK, Parsed, made_runs, parsed
+from shard_files import write_shard
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.specimen import Specimen
@@ -19,7 +20,6 @@ from algophase.reports.network_section import (
 )
 from algophase.reports.page import Page
 from algophase.runs.runs import Runs
-from algophase.storage.runs_table import write_shard
 
 
 def of_network(specimen: Specimen) -> Parsed:

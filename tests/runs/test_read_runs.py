@@ -6,11 +6,12 @@ import pyarrow.parquet
 import pytest
 from report_pages import made_runs, made_sweep
 from runs_made import row, sweep_of
+from shard_files import write_shard
 
 from algophase.core.errors import InputError
 from algophase.runs.columns import records
 from algophase.runs.read_runs import is_sweep, read_frame
-from algophase.storage.runs_table import OpenTable, write_shard
+from algophase.storage.runs_table import OpenTable
 
 
 def test_a_table_of_runs_is_told_from_networks(tmp_path: Path) -> None:

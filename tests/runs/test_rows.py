@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shard_files import read_table, write_shard
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.result import Analysis
@@ -19,7 +20,7 @@ from algophase.core.settings import (
 )
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row, settings_columns
-from algophase.storage.runs_table import read_runs, read_table, write_shard
+from algophase.storage.runs_table import read_runs
 from algophase.sweeps.shipped_spaces import PAPER_SPACES
 from algophase.training.run.train import train
 from algophase.training.run.trained import TrainedRun

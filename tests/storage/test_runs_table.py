@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from shard_files import provenance, read_table, write_shard
 
 from algophase.core.errors import InputError
 from algophase.storage.runs_table import (
@@ -15,13 +16,10 @@ from algophase.storage.runs_table import (
     OpenTable,
     each_once,
     encode_shard,
-    provenance,
     read_row,
     read_runs,
     read_shard,
-    read_table,
     shard_paths,
-    write_shard,
 )
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shard_files import provenance, read_table, write_shard
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialize
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.runs_table import encode_table, provenance, read_table, write_shard
+from algophase.storage.runs_table import encode_table
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan

@@ -14,13 +14,14 @@ import pyarrow.parquet
 import pytest
 import torch
 from commands import call
+from shard_files import read_table
 
 from algophase.core.errors import InputError
 from algophase.explore.visible_runs import open_sweep
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.formats.pickles import read_pickled
-from algophase.storage.runs_table import read_runs, read_table
+from algophase.storage.runs_table import read_runs
 
 ROWS = {
     "index": [0, 1],

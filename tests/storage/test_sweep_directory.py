@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow
 import pytest
 from runs_made import keep
+from shard_files import read_table, write_shard
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
@@ -14,7 +15,7 @@ from algophase.networks import Network, initialize
 from algophase.storage import load, save
 from algophase.storage.files import write_inside
 from algophase.storage.identity import same_sweep
-from algophase.storage.runs_table import read_table, shard_paths, write_shard
+from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
 from algophase.training.run.loop import Ensemble, Watch

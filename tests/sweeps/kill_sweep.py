@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from algophase.storage.runs_table import read_table
+from shard_files import read_table
+
 from algophase.storage.sweep_directory import SweepDirectory
 
 SPACE = """

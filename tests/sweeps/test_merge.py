@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 import torch
 from runs_made import TINY, keep, row, sweep_of
+from shard_files import read_table, write_shard
 
 from algophase.core.errors import InputError
 from algophase.networks import initialize
 from algophase.storage import load
 from algophase.storage.identity import identity
-from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
+from algophase.storage.runs_table import read_runs, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import merge as merging
 from algophase.sweeps.merge import Merged, merge

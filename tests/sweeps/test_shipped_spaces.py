@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from commands import invoke
+from shard_files import read_table
 
 from algophase.analysis.hidden.look_inside import look_inside
 from algophase.core.settings import TransformerSettings
 from algophase.storage import load
-from algophase.storage.runs_table import read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
 from algophase.sweeps.shipped_spaces import OUR_SPACES, PAPER_SPACES, find_space

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
-from algophase.storage.files import shipped, size_of, write_atomically
+from algophase.storage.files import shipped, size_of
 from algophase.storage.identity import IDENTITY, MOMENTS, described, identity
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types, known_columns
@@ -78,12 +78,6 @@ def _leaf(field: "pyarrow.Field") -> tuple[str, "pyarrow.DataType"]:
         path = f"{path}.list.element"
         kind = kind.value_type
     return path, kind
-
-
-def write_shard(
-    path: Path, rows: Sequence[Row], about: Mapping[str, Any], inside: Path | None = None
-) -> None:
-    write_atomically(path, encode_shard(rows, about), inside=inside)
 
 
 def shard_paths(path: Path) -> list[Path]:
@@ -269,7 +263,7 @@ class OpenTable:
         """path: a sweep's directory, DIR/moments of one, a Parquet file or a shipped sweep."""
         self.path = path
         description = described(shipped(path))
-        self._files = {shard: _open_checked(shard, description) for shard in _shards(path)}
+        self._files = {shard: _open_checked(shard, description) for shard in shards_of(path)}
 
     @property
     def column_names(self) -> list[str]:
@@ -363,13 +357,6 @@ def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
             raise InputError(
                 f"{path} is not a sweep shard: the index of a run is {what}; it must be an integer"
             )
-
-
-def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
-    """All shards as one table. Types of a column that differ between shards are joined where
-    that loses nothing.
-    """
-    return join_tables(read_shards(_shards(path), path, columns), path)
 
 
 def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "pyarrow.Table":
@@ -468,7 +455,7 @@ def read_runs(path: str | Path) -> "pandas.DataFrame":
         >>> len(runs), runs.width.unique().tolist()
         (48, [1024])
     """
-    return to_pandas(join_once(read_shards(_shards(path), path), path), path)
+    return to_pandas(join_once(read_shards(shards_of(path), path), path), path)
 
 
 def to_pandas(table: "pyarrow.Table", path: str | Path) -> "pandas.DataFrame":
@@ -517,16 +504,11 @@ def refuse_moments(columns: Collection[str], path: str | Path) -> None:
         )
 
 
-def _shards(path: str | Path) -> list[Path]:
+def shards_of(path: str | Path) -> list[Path]:
     paths = shard_paths(shipped(path))
     if not paths:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     return paths
-
-
-def provenance(path: Path) -> dict[str, Any]:
-    """What a shard says about where it comes from; empty where it says nothing readable."""
-    return origin(open_shard(path).schema_arrow)
 
 
 def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
