@@ -5,130 +5,123 @@ widths learn.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy
 import pandas
 
 from algophase import Runs
-from algophase.core.palette import COLORS, GRAY, VERDICTS
-from algophase.pictures.style import house_style, new_figure
+from algophase.core.palette import COLORS, VERDICTS
+from algophase.pictures.by_rate import Kind, run_panel
+from algophase.pictures.marks import Axis, Band, Dash, Figure, Labels, Legend, Line, Mark, Panel
+from algophase.reports.moments_section import verdicts_by_epoch
 from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.storage.sweep_directory import SweepDirectory
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "turning.png"
+EPOCHS = Axis(name="epoch", scale="log")
+WIDTHS = (32, 64, 128, 256, 512, 1024)
 ALONG = ("not learned", "Pizza", "hybrid", "Clock")
+BLACK = "#000000"
 
 
-def _below(axes: "Axes", columns: int) -> None:
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns)
-
-
-def along_training(verdicts: "Axes", parts: "Axes") -> None:
+def read_moments() -> pandas.DataFrame:
     kept = SweepDirectory(ROOT / "gallery" / "clock-training").moments()
     assert kept is not None
-    moments = kept.to_pandas()
+    return kept.to_pandas()
+
+
+def verdicts_panel(moments: pandas.DataFrame) -> Panel:
+    stacked = verdicts_by_epoch(moments, order=ALONG)
+    epochs = moments["epoch"]
+    return Panel(
+        marks=stacked.marks,
+        x=Axis(name="epoch", scale="log", limits=(epochs.min(), epochs.max())),
+        y=Axis(name="share of networks", limits=(0, 1)),
+        title="attention rate 1: first Pizzas, then Clocks",
+        legend=Legend(where="below", columns=2),
+    )
+
+
+def parts_panel(moments: pandas.DataFrame) -> Panel:
     by_epoch = moments.groupby("epoch")
     epochs = numpy.array(list(by_epoch.groups))
-    shares = [[(group.verdict == verdict).mean() for _, group in by_epoch] for verdict in ALONG]
-    colors = [GRAY, *(VERDICTS[verdict][0] for verdict in ALONG[1:])]
-    verdicts.stackplot(epochs, shares, colors=colors, labels=ALONG, linewidth=0)
-    verdicts.set(
-        xscale="log",
-        xlabel="epoch",
-        ylabel="share of networks",
-        ylim=(0, 1),
-        xlim=(epochs[0], epochs[-1]),
-    )
-    verdicts.set_title("attention rate 1: first Pizzas, then Clocks")
-    _below(verdicts, 2)
-    for name, label, color, marker in (
+    marks = list[Mark]()
+    for column, name, color, marker in (
         ("pizza_logit_share", "Pizza's share of the logits", COLORS[1], "s"),
         ("validation_accuracy", "held-out pairs answered right", COLORS[0], "o"),
     ):
-        low, middle, high = (by_epoch[name].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95))
-        parts.fill_between(epochs, low, high, color=color, alpha=0.2, linewidth=0)
-        parts.plot(
-            epochs, middle, f"{marker}-", color=color, markersize=4, linewidth=1, label=label
+        low, middle, high = (
+            by_epoch[column].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95)
         )
+        marks.append(Band(x=epochs, low=low, high=high, color=color))
+        marks.append(Line(x=epochs, y=middle, color=color, width=1, marker=marker, name=name))
     products = by_epoch["product_share"].median().to_numpy()
-    label = f"products (1 is {products.max():.1%})"
-    parts.plot(
-        epochs,
-        products / products.max(),
-        "^--",
-        color=COLORS[5],
-        markersize=4,
-        linewidth=1,
-        label=label,
+    name = f"products (1 is {products.max():.1%})"
+    relative = products / products.max()
+    marks.append(
+        Line(x=epochs, y=relative, color=COLORS[5], dash="--", width=1, marker="^", name=name)
     )
-    parts.set(
-        xscale="log", xlabel="epoch", ylabel="median, and 90% of the networks", ylim=(0, 1.02)
+    return Panel(
+        marks=marks,
+        x=EPOCHS,
+        y=Axis(name="median, and 90% of the networks", limits=(0, 1.02)),
+        title="every answer is right before products come",
+        legend=Legend(where="below", columns=1),
     )
-    parts.set_title("every answer is right before products come")
-    _below(parts, 1)
 
 
-def by_width(axes: "Axes") -> None:
+def boundary_lines(runs: pandas.DataFrame) -> list[Mark]:
+    """Where half of the runs are Pizzas, and where half are Clocks, by width."""
+    rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
+    along = numpy.geomspace(32, 512, 50)
+    solid = phase_boundary(rates, (runs.verdict == "Pizza").to_numpy(float), widths, width=128.0)
+    dashed = phase_boundary(rates, (runs.verdict != "Clock").to_numpy(float), widths, width=128.0)
+    lines = list[Mark]()
+    for boundary, name in ((solid, "half are Pizzas"), (dashed, "half are Clocks")):
+        assert boundary.rate is not None
+        assert boundary.slope is not None
+        y = boundary.rate.value + boundary.slope.value * numpy.log2(along / 128)
+        dash: Dash = "-" if boundary is solid else "--"
+        lines.append(Line(x=along, y=y, color=BLACK, dash=dash, name=name, layer=10))
+    return lines
+
+
+def widths_panel() -> Panel:
     runs, widest = (
         Runs.read(ROOT / "gallery" / name).accurate.frame for name in ("varying-width", "wide")
     )
+    both = pandas.concat([runs, widest])
+    kinds = []
     for verdict in ("Pizza", "hybrid", "Clock"):
-        networks = pandas.concat([table[table.verdict == verdict] for table in (runs, widest)])
+        networks = both[both.verdict == verdict]
         color, marker = VERDICTS[verdict]
-        axes.scatter(
-            networks.width,
-            networks.attention_rate,
-            8,
-            marker=marker,
-            color=color,
-            linewidth=0,
-            alpha=0.8,
-            label=verdict,
-        )
-    rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
-    along = numpy.geomspace(32, 512, 50)
-    for label, style, inside in (
-        ("half are Pizzas", "-", runs.verdict == "Pizza"),
-        ("half are Clocks", "--", runs.verdict != "Clock"),
-    ):
-        fitted = phase_boundary(rates, inside.to_numpy(float), widths, width=128.0)
-        assert fitted.rate is not None
-        assert fitted.slope is not None
-        line = fitted.rate.value + fitted.slope.value * numpy.log2(along / 128)
-        axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
+        x, y = networks.width.to_numpy(), networks.attention_rate.to_numpy()
+        kinds.append(Kind(name=verdict, color=color, marker=marker, x=x, y=y))
     count = f"{(widest.verdict == 'Pizza').sum()}\nof {len(widest)}"
-    axes.annotate(count, (1024, 1), (0, -5), textcoords="offset points", ha="center", va="top")
-    axes.set(
-        xscale="log",
-        xlabel="width",
-        ylabel="attention rate",
-        ylim=(0, 1.02),
+    pizzas = Labels(x=[1024], y=[0.98], texts=[count], size=9, side="below")
+    return run_panel(
+        kinds,
+        x=Axis(
+            name="width", scale="log", ticks=WIDTHS, tick_names=[str(width) for width in WIDTHS]
+        ),
+        y=Axis(name="attention rate", limits=(0, 1.02)),
+        more=[*boundary_lines(runs), pizzas],
+        counted=False,
         title="wider networks are Pizzas",
+        legend=Legend(where="below", columns=2),
     )
-    ticks = [32, 64, 128, 256, 512, 1024]
-    axes.set_xticks(ticks, [str(width) for width in ticks])
-    axes.minorticks_off()
-    _below(axes, 2)
 
 
-def draw() -> "Figure":
-    figure = new_figure(9.6, 3.9)
-    verdicts, parts, widths = figure.subplots(1, 3)
-    along_training(verdicts, parts)
-    by_width(widths)
-    return figure
+def picture() -> Figure:
+    moments = read_moments()
+    panels = [verdicts_panel(moments), parts_panel(moments), widths_panel()]
+    return Figure(rows=[panels], width=9.6, height=3.9)
 
 
 def main() -> None:
-    with house_style():
-        save_figure(draw(), PICTURE)
+    save_figure(picture(), PICTURE)
 
 
 if __name__ == "__main__":

@@ -5,22 +5,20 @@ import runpy
 import numpy
 from fenced import ROOT
 
+from algophase.pictures.marks import Band, Line
+from algophase.pictures.to_data import marks_of
+
 
 def test_pizzas_come_before_clocks_and_leave_with_the_width() -> None:
-    verdicts, parts, widths = runpy.run_path(str(ROOT / "studies" / "begins_as_a_pizza.py"))[
-        "draw"
-    ]().axes
-    assert [text.get_text() for text in verdicts.get_legend().get_texts()] == [
-        "not learned",
-        "Pizza",
-        "hybrid",
-        "Clock",
-    ]
-    share, right, products = (line.get_ydata() for line in parts.get_lines()[:3])
+    study = runpy.run_path(str(ROOT / "studies" / "begins_as_a_pizza.py"))
+    verdicts, parts, widths = study["picture"]().panels
+    areas = marks_of(verdicts, Band)
+    assert [area.name for area in areas] == ["not learned", "Pizza", "hybrid", "Clock"]
+    share, right, products = (line.y for line in marks_of(parts, Line))
     assert share[0] == 1 > 0.2 > share[-1]  # a Pizza's share of the logits
     place = numpy.flatnonzero(right == 1)[0]  # the median network answers every held-out pair
     assert share[place] == 1
     assert products[place] < 0.05
-    pizzas, clocks = (line.get_ydata() for line in widths.get_lines())
+    pizzas, clocks = (line.y for line in marks_of(widths, Line))
     assert all(pizzas < clocks)
     assert all(numpy.diff(pizzas) > 0)

@@ -255,7 +255,9 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Legend:
-    """where: "above" or "below" a figure in print, or Matplotlib's name of a corner of a panel."""
+    """where: "above" or "below" a figure in print; "below" a panel, or Matplotlib's name of one of
+    its corners.
+    """
 
     where: str = "below"
     columns: int = 6

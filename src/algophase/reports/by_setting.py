@@ -50,12 +50,17 @@ def panel_by_rate(population: Runs, height: int = 320) -> Panel:
     )
 
 
-def shares_by_rate(population: Runs) -> Panel:
-    """Stacked bars, one for each tenth of the attention rate that has runs."""
+def shares_by_rate(population: Runs, verdicts: "pandas.Series[str] | None" = None) -> Panel:
+    """Stacked bars, one for each tenth of the attention rate that has runs.
+
+    verdicts: in place of the population's own.
+    """
     tenths = population["_tenth"]
     present = sorted(int(tenth) for tenth in tenths.unique() if tenth != NO_RATE)
     names = [f"{tenth / TENTHS:g} to {(tenth + 1) / TENTHS:g}" for tenth in present]
-    panel = _stacked(population, tenths, present, names, RATE)
+    if verdicts is None:
+        verdicts = population["_verdict"]
+    panel = _stacked(verdicts, tenths, present, names, RATE)
     if present != list(range(TENTHS)):
         return panel
     # The ends of the tenths stand under the edges of the bars.
@@ -72,11 +77,11 @@ def shares_by_setting(population: Runs, setting: str) -> Panel:
     values = population[setting]
     present = sorted(values.dropna().unique())
     names = [f"{value:g}" for value in present]
-    return _stacked(population, values, present, names, label(setting))
+    return _stacked(population["_verdict"], values, present, names, label(setting))
 
 
 def _stacked(
-    population: Runs,
+    verdicts: "pandas.Series[str]",
     values: "pandas.Series[Any]",
     present: Sequence[Any],
     names: Sequence[str],
@@ -85,7 +90,6 @@ def _stacked(
     """Shares of the verdicts among the runs of each value. names: of the values; axis: what they
     are values of.
     """
-    verdicts = population["_verdict"]
     totals = [int((values == value).sum()) for value in present]
     # Positions with names, not categories: plotly reads a category "60" as the sixtieth.
     positions = list(range(len(present)))

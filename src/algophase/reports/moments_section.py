@@ -2,6 +2,7 @@
 epoch.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -64,8 +65,10 @@ def add_moments(page: Page, followed: Runs) -> None:
     page.pictures(panels, "wide")
 
 
-def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> Panel:
-    """Shares of the verdicts as stacked areas."""
+def verdicts_by_epoch(
+    moments: "pandas.DataFrame", column: str = "verdict", order: Sequence[str] = ()
+) -> Panel:
+    """Shares of the verdicts as stacked areas. order: from the lowest up."""
     shares = (
         moments[column]
         .fillna("not analyzed")
@@ -76,7 +79,7 @@ def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> P
     epochs = shares.index.to_numpy()
     below = numpy.zeros(len(epochs))
     marks = list[Mark]()
-    for verdict in in_order(shares.columns):
+    for verdict in order or in_order(shares.columns):
         above = below + shares[verdict].to_numpy()
         area = Band(
             x=epochs,
