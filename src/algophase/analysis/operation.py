@@ -36,8 +36,8 @@ def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
 
 
 def _by_own_names(task: TaskSettings, in_order: Numbers) -> Numbers:
-    """Answers (p, p) with the task's own numbers for operands and answers; what is no element, such
-    as the token of the equals sign, stays.
+    """Answers (p, p) with the task's own numbers for operands and answers. An answer that is not a
+    number, such as the token of the equals sign, stays as it is.
     """
     elements = task.elements
     answers_in_order = in_order[elements.first[:, None], elements.second]

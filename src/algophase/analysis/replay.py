@@ -68,8 +68,8 @@ class Graph:
 
 
 class Borrowed(TorchDispatchMode):
-    """Holds on to what operations read and did not make themselves: a graph knows addresses
-    in memory, not tensors.
+    """Holds on to what operations read and did not make themselves: a graph knows addresses in
+    memory, not tensors.
     """
 
     def __init__(self) -> None:

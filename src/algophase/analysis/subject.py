@@ -1,5 +1,4 @@
-"""A network under measurement: what several measurements need of it, computed once, when first
-asked for.
+"""A network under measurement: what several measurements need, computed once, on first use.
 
 Weights carry the rounding of the precision they were stored in; the copy computes on them in
 float64, so that no digit of a metric is the analysis's own rounding. Tensors are on the device of
@@ -53,10 +52,13 @@ from algophase.networks.parts import HiddenUnits
 
 
 class Subject:
-    """given: the network as it came; seen: with its numbers in the order in which they add;
-    network: a copy of that in float64, at inference; resolution: relative rounding of its weights.
+    """A network under measurement, with everything computed from it.
 
-    tables: the distinct operand tables, in float64 on the CPU.
+    given: the network as the caller gave it.
+    seen: the same with its numbers in the order in which they add.
+    network: a copy of `seen` in float64, at inference.
+    resolution: relative rounding of its weights.
+    tables: the distinct operand tables (p, width), in float64 on the CPU.
     """
 
     def __init__(self, network: Network, device: torch.device | str = "cpu") -> None:
@@ -89,7 +91,7 @@ class Subject:
         return copy
 
     def forget_largest(self) -> None:
-        """Free what is larger than the logits, or as large, and is seldom asked for again."""
+        """Free what is at least as large as the logits and seldom used again."""
         for name in ("similarities", "pre_activations", "unit_waves", "losses", "prepared"):
             self.__dict__.pop(name, None)
 

@@ -50,8 +50,8 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end
-    without a word.
+    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would print
+    nothing.
     """
 
     def get_params(self, ctx: Any) -> Any:

@@ -1,8 +1,6 @@
-"""The one error a user's input can cause. The command line prints its message as a single line and
-exits non-zero.
-
-And how the one that a machine's size causes is told from others, and what is said where an extra is
-not installed.
+"""`InputError`, the one error that a user's input can cause: the command line prints its message as
+a single line and exits non-zero. Also: how to recognize that memory ran out, and the message for an
+extra that is not installed.
 """
 
 import importlib
@@ -23,7 +21,7 @@ class InputError(ValueError):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Of a GPU's memory or the machine's own: torch raises a RuntimeError for both."""
+    """Whether the GPU or the machine ran out of memory: torch raises a RuntimeError for both."""
     text = str(error).lower()
     return (
         isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
@@ -31,7 +29,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception of any kind in a line: its type, and the first line of what it says."""
+    """Any exception in one line: its type, and the first line of its message."""
     if out_of_memory(error):
         return "it does not fit into memory"
     lines = str(error).strip().splitlines()

@@ -1,8 +1,7 @@
 """Where the shipped sweeps and networks are, and their names.
 
 An installed package has the tables, a Clock and a Pizza; a clone of the project has more networks.
-Nothing heavy is
-imported here: the shell asks for these names while a user types.
+Nothing heavy is imported here: the shell asks for these names while a user types.
 """
 
 from pathlib import Path

@@ -3,8 +3,7 @@
 On a CPU the budget is the environment variable `ALGOPHASE_MEMORY`: "500MB", "2 GB", "3GiB" or a
 number of bytes; 1 GB if it is not set. On a GPU it is the whole card's memory. It counts the arrays
 of one analysis. Python and PyTorch come on top, with about 250 MB, and freed memory that the
-allocator
-holds on to: up to 200 MB at p = 401.
+allocator holds on to: up to 200 MB at p = 401.
 
     kept     the logits of all pairs. They must fit into three quarters of the budget; an analysis
              that needs more is refused before they are allocated.
@@ -82,7 +81,7 @@ def budget(device: torch.device) -> int:
 
 
 def fits(size: float, device: torch.device, share: float = SLAB_SHARE) -> bool:
-    """Whether so many bytes are within a share of the budget."""
+    """Whether `size` bytes are within a share of the budget."""
     return size <= share * budget(device)
 
 
@@ -123,7 +122,7 @@ def slabs(rows: int, row_bytes: int, device: torch.device) -> list[slice]:
 
 
 def workers_that_fit(workers: int, bytes_each: float, kept: float, device: torch.device) -> int:
-    """How many threads may work at once beside so many bytes that are kept: at least one."""
+    """How many threads may work at once, at least one. kept: bytes that are in use already."""
     return max(1, min(workers, int((budget(device) - kept) / max(1, bytes_each))))
 
 

@@ -1,8 +1,8 @@
-"""Where a long call stands, the bar that shows it, and the package's messages.
+"""How far a long call is, the bar that shows it, and the package's messages.
 
 Training, sweeps and analyses make `Progress` values. A caller's own function gets them, or a `Bar`
-shows them: in a terminal or a notebook, after two seconds, and nowhere else. A script's log, a test
-and a pipe see nothing of it. `progress=False` or ALGOPHASE_QUIET=1 keeps it away.
+shows them: only in a terminal or a notebook, after two seconds. A script's log, a test and a pipe
+get no bar. `progress=False` or ALGOPHASE_QUIET=1 turns it off.
 
 Messages go to the logger `algophase`: warnings, and at level INFO what is about to happen. A Python
 program sees the warnings on standard error, as `logging` shows them by default, and changes that as

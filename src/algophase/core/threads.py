@@ -36,11 +36,10 @@ def one_thread(limited: bool = True) -> Iterator[None]:
 def side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> Iterator[Result]:
-    """`work` of each item, in their order, so many at once: rounding does not depend on who is
-    first.
+    """The result of `work` for each item, in order, with `workers` threads.
 
-    Meant for `one_thread`: then it does not depend on the number of workers either. Work that is
-    done waits to be taken, twice as many items as workers at most: their results may be large.
+    Results do not depend on which item is finished first and, inside `one_thread`, not on the
+    number of workers. At most twice as many results as workers wait to be taken: they may be large.
     """
     if workers == 1 or len(items) == 1:
         yield from map(work, items)

@@ -1,5 +1,5 @@
-"""The map: runs as points along two columns, a marker for each verdict, colored by verdict or
-by any column.
+"""The map: runs as points along two columns, a marker for each verdict, colored by verdict or by
+any column.
 """
 
 import math

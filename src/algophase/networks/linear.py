@@ -25,7 +25,7 @@ UNEMBEDDING_STD = 1 / 16
 
 
 class Table(nn.Module):
-    """A bare matrix: one row a token (embedding) or one row a label (unembedding)."""
+    """A matrix with one row per token (embedding) or per label (unembedding)."""
 
     def __init__(self, rows: int, width: int) -> None:
         super().__init__()

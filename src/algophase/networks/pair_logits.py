@@ -41,7 +41,7 @@ class Prepared:
     def blocks(
         self, p: int, embeddings: int, device: torch.device
     ) -> tuple[list[slice], list[slice]]:
-        """Slices of so many embeddings, and of rows, whose logits are made at once: as many as fit
+        """Slices of the embeddings, and of the rows, whose logits are made at once: as many as fit
         a CPU's cache, or a GPU's share of memory.
         """
         most = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from algophase.networks.network import Cache
     from algophase.networks.transformer import MLP, Attention, Block
 
-# From so many multiplications of a pair's gradients with all hidden units it pays to pick those
+# Multiplications of a pair's gradients with all hidden units from which it pays to pick the units
 # that are on.
 WORTH_PICKING = 1_000_000
 

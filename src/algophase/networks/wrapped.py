@@ -195,7 +195,7 @@ def wrap(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What `wrap` is asked, but for the modulus."""
+    """The arguments of `wrap`, without the modulus."""
 
     module: Callable[..., Any]
     embedding: str | Sequence[str] | None

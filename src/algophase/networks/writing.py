@@ -128,7 +128,7 @@ def _named(output: Any, name: str) -> Any:
 
 
 def _likely_logits(output: Any) -> Any:
-    """Where logits are if nobody says: under that name, or the first of several outputs."""
+    """The logits by default: the output of that name, or the first of several outputs."""
     if isinstance(output, Mapping) and "logits" in output:
         return output["logits"]
     if isinstance(output, Tensor):

@@ -111,8 +111,8 @@ def best_accuracy_by_difference(network: Exhibit) -> list[float]:
 
 @quantity
 def accuracy_of_largest_pizzas(network: Exhibit, count: int) -> Measurement | None:
-    """With so many circles alone. The paper gives 91.4% (main text) and 99.7% (footnote) for
-    three.
+    """Accuracy with the `count` largest pizzas alone. The paper gives 91.4% (main text) and 99.7%
+    (footnote) for three.
     """
     pizzas = _largest_pizzas(network)
     if not pizzas:

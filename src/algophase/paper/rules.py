@@ -168,7 +168,7 @@ def same_circle(claim: Entry, measurement: "Measurement") -> Judgment:
 
 @_rule
 def other_network(_: Entry, __: "Measurement") -> Judgment:
-    """A printed number of a network that nobody has: ours is shown beside it."""
+    """A printed number of a network that was not released: ours is shown next to it."""
     return "not tested", OTHER_NETWORK
 
 

@@ -3,8 +3,8 @@
 A dataclass is an object with its fields, a tuple a list, an undefined number null. An array keeps
 its shape: `{"shape": [2, 3], "numbers": [[...]]}`, with a second list where it is complex.
 
-JSON values may come from a file of anyone's: whatever has another type than the field that it is
-read into raises TypeError, ValueError or KeyError.
+JSON values may come from any file. A value that does not fit the type of its field raises
+TypeError, ValueError or KeyError.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from torch import Tensor
 T = TypeVar("T")
 Read = Callable[[Any], Any]
 
-# For `field(metadata=UNRECORDED)`: what a dataclass keeps for those who compute with it.
+# For `field(metadata=UNRECORDED)`: a field that is for computing and not part of the record.
 UNRECORDED: Final[Mapping[str, bool]] = types.MappingProxyType({"recorded": False})
 
 

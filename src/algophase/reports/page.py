@@ -2,8 +2,7 @@
 along once, draws.
 
 Nothing from a file reaches the page unescaped, and a content policy lets only this page's own two
-scripts run. The same input
-gives the same bytes: ids are counted, and there is no time in it.
+scripts run. The same input gives the same bytes: ids are counted, and there is no time in it.
 """
 
 import base64

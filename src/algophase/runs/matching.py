@@ -60,8 +60,7 @@ def match(
     """Leave out what cannot be compared and group the rest by settings.
 
     same_settings: the two must share a value of every setting, as with the released table;
-        otherwise a setting of which they
-    share none is noted as what is being compared.
+        otherwise a setting of which they share none is noted as what is being compared.
     """
     accuracy = next((name for name in ACCURACIES if all(name in table for table in tables)), None)
     if accuracy is None:

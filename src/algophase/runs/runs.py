@@ -1,4 +1,4 @@
-"""`Runs`: a table of training runs, with what is asked of one everywhere.
+"""`Runs`: a table of training runs: counts, filters, groups, phase boundaries.
 
 Lists of runs, reports, comparisons, the explorer and the paper's items all work on it. `Runs(...)`
 takes a table as it is. `Runs.read` and `Runs.of` keep the runs that have an outcome, and answer

@@ -4,9 +4,8 @@ alpha', beta, gamma.
     logits = W_U relu(b_2 + W_2 relu(b_1 + W_1 (E_a + E_b)))
 
 Aligned, W_1 acts on the principal directions of the embedding and W_2 onto those of the
-unembedding. Model alpha has no
-W_2: it is the identity, without a second ReLU. In each plane of a matching pair of circles, the
-    readout
+unembedding. Model alpha has no W_2: it is the identity, without a second ReLU. In each plane of a
+matching pair of circles, the readout
 
     f(x, y) = (aligned W_2) relu((aligned W_1)(x, y) + b_1)
 
@@ -14,7 +13,7 @@ at (cos t, sin t) is the Pizza's A cos(2t + phi).
 
 "Each pair of matching circles forms an instance of Pizza" (L.2): a pair is a circle of the
 embedding with the role of a Pizza and the unembedding's circle of its frequency. A circle of
-another role is no pair, whatever the unembedding has: the logits of an accompanying circle follow
+another role does not count, whatever the unembedding has: the logits of an accompanying circle follow
 the frequency of its Pizza, whose units read it.
 """
 

@@ -225,9 +225,7 @@ def geometry_of(subject: Subject) -> Geometry:
 
 
 def _interaction_share(pre: Tensor) -> float:
-    """Share of the variance of x(a, b), (p, p, m), that is no sum of a function of a and one of
-    b.
-    """
+    """Share of the variance of x(a, b), (p, p, m), beyond a function of a plus a function of b."""
     mean = pre.mean(dim=(0, 1))
     of_a, of_b = pre.mean(dim=1, keepdim=True), pre.mean(dim=0, keepdim=True)
     interactions = pre - of_a - of_b + mean

@@ -19,9 +19,8 @@ is zero.
 
 A head alone writes sum and product of its values at once. Two heads with opposite waves write the
 sum by V_1 + V_2 and the product by V_1 - V_2, so that a network can have one without the other.
-*Balance* says how far the waves of all heads that
-follow a frequency cancel: |sum of r e^{i phi}| / sum of r, 0 for opposite waves and 1 for a head
-alone.
+*Balance* says how far the waves of all heads that follow a frequency cancel: |sum of r e^{i phi}| /
+sum of r, 0 for opposite waves and 1 for a head alone.
 """
 
 import math

@@ -29,8 +29,9 @@ from algophase.networks.parts import ResidualStream
 
 @dataclass(frozen=True)
 class LayerAdditivity:
-    """additivity when instances are kept apart after so many layers, and each instance's share
-    <X, Y_i> / |X|^2.
+    """Additivity when instances are kept apart after some layers.
+
+    after_layers: how many layers. shares: of each instance, <X, Y_i> / |X|^2.
     """
 
     after_layers: int

@@ -42,7 +42,7 @@ class LogitSums:
     """right and means (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (p,
     p) over (s, c).
 
-    sums: of the first embedding, which is the network's own; empty where they were not asked for.
+    sums: of the first embedding, which is the network's own; empty if they were not computed.
     """
 
     right: Array

@@ -1,10 +1,10 @@
-"""Distill a network to a short Python file: the formula, its numbers, and a certificate of how well
-it is the network.
+"""Distill a network to a short Python file: the formula, its numbers, and a certificate of how
+closely it matches the network.
 
 The file computes, with NumPy alone,
 
-    logits(a, b)[c] = sum over k of (g_k(d) cos w_k r + h_k(d) sin w_k r) + Re sum over k of R_k(c)
-    e^{i w_k s} + offset(c),
+    logits(a, b)[c] = sum over k of (g_k(d) cos w_k r + h_k(d) sin w_k r)
+                      + Re sum over k of R_k(c) e^{i w_k s} + offset(c),
 
 d = a - b, s = a + b, r = s - c. The *whole* program has every key frequency with its exact
 profiles, p numbers each.
@@ -12,9 +12,9 @@ profiles, p numbers each.
 The *smallest* one that still answers every pair as the network does has the fewest key frequencies
 and, for those, the fewest numbers: profiles are sums of their largest waves over d, taken in order
 of size; the smaller parts are added only if no number of waves is enough. For a network that is
-right on every pair that is nearly always one number, for cos w r alone is right on every pair; so a
-share of the logits can be asked for as well. Where no program answers every pair as the network
-does, there is no smallest one, and that is an error.
+right on every pair that is nearly always one number, since cos w r alone is right on every pair.
+`least_share` therefore sets a share of the logits that the program must have. If no program answers
+every pair as the network does, there is no smallest one, and that is an error.
 
 All choices are by shares of the logits' size, so a network and the same network times a thousand
 have the same program.
@@ -199,8 +199,8 @@ def _no_smallest(whole: Distilled, least_share: float) -> str:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is taken of a program: so many key frequencies and of the waves (None: whole
-    profiles), smaller parts or not.
+    """The parts of a program that are kept: how many key frequencies, how many waves of their
+    profiles (None: whole profiles), and which of the smaller parts.
     """
 
     frequencies: int

@@ -3,10 +3,9 @@ weighed by itself.
 
 Keep one circle of the embedding and look at the logits: it writes at its own frequency k, as a
 Clock or a Pizza does, or at half of it, as the circle that accompanies one (appendix D). An
-*instance* is a key frequency of the program with the circles
-that belong to it: k, its double 2k if that alone writes at k, and the double's double as long as
-none is a key frequency with an instance of its own. A circle that serves two key frequencies joins
-them into one instance.
+*instance* is a key frequency of the program with the circles that belong to it: k, its double 2k if
+that alone writes at k, and the double's double as long as none is a key frequency with an instance
+of its own. A circle that serves two key frequencies joins them into one instance.
 
 With X the network's logits, Y_i those with instance i kept, all without their offsets in c,
 

@@ -175,7 +175,7 @@ def program_of_sums(sums: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Pr
     total = max(float(sums.products[0, 0]), np.finfo(np.float64).tiny)
 
     def share(values: Array, triples_each: int) -> float:
-        """Of the squared norm, where each value is that of so many triples."""
+        """Share of the squared norm. triples_each: how many triples have each value."""
         return float(np.square(values).sum()) * triples_each / total
 
     # The answer-following class, frequency by frequency.
@@ -254,7 +254,7 @@ def spectrum_of(amplitudes: Array) -> Array:
 
 
 def least_key_share(count: int, least_share: float = LEAST_KEY_SHARE) -> float:
-    """What a key frequency holds at least, where there are so many frequencies."""
+    """The least share of a key frequency. count: how many frequencies there are."""
     return min(least_share, 0.5 / max(1, count))
 
 

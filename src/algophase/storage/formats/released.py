@@ -1,6 +1,4 @@
-"""The authors' released networks: model_<id>.pt, a state dict, with config_<id>.json
-beside it.
-"""
+"""The authors' released networks: model_<id>.pt, a state dict, with config_<id>.json beside it."""
 
 from collections.abc import Mapping
 from pathlib import Path
