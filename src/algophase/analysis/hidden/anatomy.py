@@ -13,8 +13,8 @@ at (cos t, sin t) is the Pizza's A cos(2t + phi).
 
 "Each pair of matching circles forms an instance of Pizza" (L.2): a pair is a circle of the
 embedding with the role of a Pizza and the unembedding's circle of its frequency. A circle of
-another role does not count, whatever the unembedding has: the logits of an accompanying circle follow
-the frequency of its Pizza, whose units read it.
+another role does not count, whatever the unembedding has: the logits of an accompanying
+circle follow the frequency of its Pizza, whose units read it.
 """
 
 import copy
