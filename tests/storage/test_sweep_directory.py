@@ -291,6 +291,20 @@ def test_it_is_noticed_when_it_goes_while_a_shard_is_written(
     assert not directory.path.exists()
 
 
+def test_it_is_noticed_when_it_goes_while_it_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = SweepDirectory(tmp_path / "sweep")
+
+    def rename(*_: object) -> None:
+        directory.path.rename(tmp_path / "moved")
+
+    monkeypatch.setattr("algophase.storage.lock._name_holder", rename)
+    with directory.hold("a test"), pytest.raises(InputError, match="was removed"):
+        directory.describe(SPACE, 0)
+    assert not directory.path.exists()
+
+
 def test_a_checkpoint_does_not_make_it_again_either(tmp_path: Path) -> None:
     """Found by the campaign: it went after the look whether it is there, and before the file was
     written.

@@ -121,7 +121,8 @@ class SweepDirectory:
         with locked(self.path, doing) as self._is_held:
             self._added = 0
             try:
-                self._remove_unfinished()
+                with contextlib.suppress(FileNotFoundError):  # gone: the first write notices
+                    self._remove_unfinished()
                 yield
             finally:
                 self._is_held = None
@@ -159,11 +160,6 @@ class SweepDirectory:
             yield
         finally:
             self._check_held()
-
-    def _write(self, path: Path, content: bytes) -> None:
-        write_atomically(
-            path, content, inside=self.path
-        )  # a directory that was removed is not made again
 
     def describe(
         self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = (), by: str = ""
@@ -216,7 +212,9 @@ class SweepDirectory:
         with self._writing():
             if self._is_held is None:
                 self.path.mkdir(parents=True, exist_ok=True)
-            self._write(self._description_path, (json.dumps(record, indent=1) + "\n").encode())
+            content = (json.dumps(record, indent=1) + "\n").encode()
+            # A directory that was removed is not made again
+            write_atomically(self._description_path, content, inside=self.path)
 
     def description(self) -> dict[str, Any]:
         if not self.exists:
@@ -236,8 +234,7 @@ class SweepDirectory:
         """Index, id and outcome of the runs in every shard, and what the shard says about itself.
         Each shard is read once, as long as it does not change.
         """
-        stats = {path: path.stat() for path in self._shard_paths()}
-        keys = {path: (path, stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
+        keys = {path: _stamp(path) for path in self._shard_paths()}
         new = [path for path, key in keys.items() if key not in self._summaries]
         tables = read_shards(new, self.path, SUMMARY)
         self._summaries |= {keys[path]: table for path, table in tables.items()}
@@ -427,6 +424,15 @@ class SweepDirectory:
 def snapshots_of(network: Path) -> list[Path]:
     """The files of a kept network's snapshots."""
     return sorted(network.parent.glob(f"{network.stem}{SNAPSHOT}*{network.suffix}"))
+
+
+def _stamp(path: Path) -> tuple[Path, int, int]:
+    """Changes when a file does. Of a file that is gone, reading it says so."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return path, 0, 0
+    return path, stat.st_mtime_ns, stat.st_size
 
 
 def _link(file: Path, copy: Path) -> None:
