@@ -67,7 +67,7 @@ def check_gradients(
 
 def _cells(result: "Comparison") -> list[str]:
     """One comparison, in the order of `COLUMNS`."""
-    agreement = result.found
+    agreement = result.agreement
     mark = "*" if result.sensitive else " "
     one_minus_cosine = max(0.0, 1 - agreement.cosine)
     return [

@@ -135,7 +135,7 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
     results = list(check([ElevenBits, ForgetfulElevenBits], CPU, ("tf32",), [("small", [RUN])]))
     by_state = {name: [result for result in results if result.state == name] for name in STATES}
     result, _ = by_state["late"]
-    assert result.found.error > TRAINED_TOLERANCES["tf32"][0]
+    assert result.agreement.error > TRAINED_TOLERANCES["tf32"][0]
     assert result.passed
     assert result.sensitive
     run = away_from_kinks(RUN)
@@ -146,7 +146,7 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
         compare(GridTransformer, [run], CPU, "float64", values, wanted).error
         for values in roundings
     ]
-    assert result.found.error == pytest.approx(moved[0], rel=1e-6)
+    assert result.agreement.error == pytest.approx(moved[0], rel=1e-6)
     for way, values in enumerate(roundings):
         with ElevenBitProducts(way):
             moved.append(compare(PlainEngine, [run], CPU, "float64", values, wanted).error)
@@ -174,7 +174,7 @@ def test_near_divergence_four_layers_may_be_off_by_what_eleven_bits_in_every_pro
         gradient_check.Yardstick([run], CPU), run, "near divergence", near, off_kinks=True
     )
     engine = ElevenBitSpecification([run], CPU, "float64")
-    found = gradient_check.compare_built(engine, near, allowed.wanted)
+    found = gradient_check.compare_built(engine, near, allowed.exact)
     moved = [
         _agreement(allowed.yardstick.at(rounded(near, "half", way)), allowed) for way in range(WAYS)
     ]
@@ -222,7 +222,7 @@ def test_sensitivity_counts_in_every_state_and_precision_where_the_stated_is_not
 
 
 def _agreement(found: list[Expected], allowed: gradient_check._Allowed) -> float:
-    return gradient_check._agreement(found, allowed.wanted, trained=allowed.trained).error
+    return gradient_check._agreement(found, allowed.exact, trained=allowed.trained).error
 
 
 def test_a_case_can_be_checked_by_another_process() -> None:

@@ -95,7 +95,7 @@ class Comparison:
     precision: str
     case: str
     state: str
-    found: Agreement
+    agreement: Agreement
     tolerance: float
     cosine_gap: float = float("inf")  # the most that the cosine may lack of 1
     sensitive: bool = (
@@ -104,7 +104,7 @@ class Comparison:
 
     @property
     def passed(self) -> bool:
-        return self.found.within(self.tolerance, self.cosine_gap)
+        return self.agreement.within(self.tolerance, self.cosine_gap)
 
 
 class Expected(NamedTuple):
@@ -147,17 +147,17 @@ def compare(
     device: torch.device,
     precision: str,
     state: Sequence[Parameters] | None = None,
-    wanted: Sequence[Expected] | None = None,
+    exact: Sequence[Expected] | None = None,
 ) -> Agreement:
     """The least agreeing parameter of all networks of an ensemble; the loss counts as one. state:
     trained parameters, which are held less tightly where a gradient is small."""
     return compare_built(
-        engine_class(list(runs), device, precision), state, wanted or expected(runs, device, state)
+        engine_class(list(runs), device, precision), state, exact or expected(runs, device, state)
     )
 
 
 def compare_built(
-    engine: Engine, state: Sequence[Parameters] | None, wanted: Sequence[Expected]
+    engine: Engine, state: Sequence[Parameters] | None, exact: Sequence[Expected]
 ) -> Agreement:
     """The same for an engine that is there. Without a state it must be at its start."""
     if state is not None:
@@ -168,7 +168,7 @@ def compare_built(
         Expected(loss.item(), {name: value[i] for name, value in gradients.items()})
         for i, loss in enumerate(losses)
     ]
-    return _agreement(ours, wanted, trained=state is not None)
+    return _agreement(ours, exact, trained=state is not None)
 
 
 def _agreement(
@@ -441,7 +441,7 @@ def in_every_state(
     for name, state in all_states.items():
         for engine in engines:
             parameters = None if name == "start" else state
-            agreement = compare_built(engine, parameters, allowed[name].wanted)
+            agreement = compare_built(engine, parameters, allowed[name].exact)
             limits = allowed[name].limits(engine.precision, agreement)
             yield Comparison(
                 engine.name, str(device), engine.precision, case, name, agreement, *limits
@@ -461,10 +461,10 @@ class _Allowed:
     ) -> None:
         self.yardstick, self.state, self.trained = yardstick, state, name != "start"
         self.column = 0 if _smooth(run) else 1 if off_kinks else 2
-        self.wanted = yardstick.at(state)
+        self.exact = yardstick.at(state)
         self._moved: dict[bool, Agreement] = {}
 
-    def limits(self, precision: str, found: Agreement) -> tuple[float, float, bool]:
+    def limits(self, precision: str, agreement: Agreement) -> tuple[float, float, bool]:
         """Largest error of a parameter, the most that the whole gradient's cosine may lack of 1,
         and whether what was found is so large that the network's own sensitivity decides. It is
         measured only then."""
@@ -473,7 +473,7 @@ class _Allowed:
             if self.trained
             else (TOLERANCES[precision][self.column], float("inf"))
         )
-        if precision == "float64" or found.within(
+        if precision == "float64" or agreement.within(
             *stated
         ):  # the yardstick is no more exact than float64
             return *stated, False
@@ -496,7 +496,7 @@ class _Allowed:
                 runs = [engine.runs[0] for engine in self.yardstick.engines]
                 specification = Yardstick(runs, self.yardstick.engines[0].device, precision)
                 ways += [specification.at(state) for state in changed]
-            agreements = [_agreement(way, self.wanted, trained=self.trained) for way in ways]
+            agreements = [_agreement(way, self.exact, trained=self.trained) for way in ways]
             worst = max(agreements, key=lambda agreement: agreement.error)
             least_cosine = min(agreement.cosine for agreement in agreements)
             self._moved[bits] = worst._replace(cosine=least_cosine)
@@ -528,7 +528,7 @@ def quick(
     build = partial(_built, [(engine, precision)], [run], device)
     for result in in_every_state([run], device, build, f"run {run.run_id}", off_kinks=False):
         if not result.passed:
-            agreement = result.found
+            agreement = result.agreement
             raise InputError(
                 f"the {engine.name} engine gives a wrong gradient on {device} in {precision} "
                 f"({result.state}): "

@@ -1,8 +1,8 @@
 """Kernels compiled side by side before the first of them is launched.
 
 Triton compiles a kernel when it is first launched, on one thread, and keeps it on disk. Most of
-that time is spent outside of Python, so that threads share it: the dozen kernels of a new shape take
-as long as the slowest few.
+that time is spent outside of Python, so that threads share it: the dozen kernels of a new shape
+take as long as the slowest few.
 """
 
 import os

@@ -102,7 +102,7 @@ class _Batch(Generic[T]):
             self.errors.append(error)
 
     def _await(self, longest: float) -> None:
-        """Until every piece is found. The bits of a piece are the same whoever computes it."""
+        """Until every piece is computed. The bits of a piece are the same whoever computes it."""
         while len(self.results) < len(self.pieces) and not self.errors:
             under_way = self.started.keys() - self.results.keys()
             late = min(under_way, key=self.started.__getitem__, default=None)
@@ -190,9 +190,9 @@ class Pace:
         self.usual = self.before_trial = 0.0  # seconds per epoch
         self.waited, self.fewer_next = 0.0, True
 
-    def epochs(self, wanted: int) -> int:
+    def epochs(self, count: int) -> int:
         """How many epochs to train before `note` is called."""
-        return wanted if self.settled is None else min(wanted, TRIAL_EPOCHS)
+        return count if self.settled is None else min(count, TRIAL_EPOCHS)
 
     def note(self, seconds: float, epochs: int) -> None:
         """Tell how long some epochs took; the crew's number may change."""

@@ -303,7 +303,7 @@ class DeepTransformer(InHalf):
         compile_for(self.device, [*epoch, self.judging[-1]])
 
     def _first(self) -> list[Launch]:
-        from algophase.training.kernels.deep_tables import deep_tables, to_half
+        from algophase.training.kernels.deep.tables import deep_tables, to_half
 
         c, d, positions = self.channels, self.width, self.positions
         count = self.parameters.flat.numel()
@@ -334,8 +334,8 @@ class DeepTransformer(InHalf):
 
     def _forward(self, pairs: Mapping[str, Any] = NOTHING) -> list[Launch]:
         """Up to the last layer's attention."""
-        from algophase.training.kernels.deep_attend import deep_attend
-        from algophase.training.kernels.deep_rows import deep_forward
+        from algophase.training.kernels.deep.attend import deep_attend
+        from algophase.training.kernels.deep.rows import deep_forward
 
         tiles = self._row_tiles()
         launches = []
@@ -360,7 +360,7 @@ class DeepTransformer(InHalf):
 
     def _last(self, pairs: Mapping[str, Any] = NOTHING) -> Launch:
         """The last layer after its attention: to the loss, and back."""
-        from algophase.training.kernels.deep_rows import deep_last
+        from algophase.training.kernels.deep.rows import deep_last
 
         tiles, layer = self._row_tiles(), self.settings.layers - 1
         programs = self.pairs // tiles.rows
@@ -370,8 +370,8 @@ class DeepTransformer(InHalf):
         """From the gradients of the layer above to those of this one. The last MLP's part is
         `deep_last`.
         """
-        from algophase.training.kernels.deep_attend import deep_attend_back
-        from algophase.training.kernels.deep_rows import deep_back
+        from algophase.training.kernels.deep.attend import deep_attend_back
+        from algophase.training.kernels.deep.rows import deep_back
 
         launches = []
         if layer < self.settings.layers - 1:
@@ -430,7 +430,7 @@ class DeepTransformer(InHalf):
         ]
 
     def _hidden_sums(self, layer: int) -> Launch:
-        from algophase.training.kernels.deep_sums import deep_units
+        from algophase.training.kernels.deep.sums import deep_units
 
         tiles = unit_tiles(self.width, self.gelu)
         rows = self.layers[layer]["DY"].shape[1]
@@ -454,7 +454,7 @@ class DeepTransformer(InHalf):
         """out = a^T b over rows, or over the rows of each token and position; b, exponents and out
         may be some of the columns.
         row: from one row of out to the next."""
-        from algophase.training.kernels.deep_sums import deep_outer
+        from algophase.training.kernels.deep.sums import deep_outer
 
         of_tokens, columns = a.dtype == torch.int32, b.shape[2]
         a_columns = self.tokens if of_tokens else a.shape[2]
@@ -488,8 +488,8 @@ class DeepTransformer(InHalf):
         )
 
     def _final(self) -> list[Launch]:
-        from algophase.training.kernels.deep_sums import add_up
-        from algophase.training.kernels.deep_tables import after_deep_tables
+        from algophase.training.kernels.deep.sums import add_up
+        from algophase.training.kernels.deep.tables import after_deep_tables
 
         c, d, size = self.channels, self.width, self.values["size"]
         first = int(self.parameters["O 0"].storage_offset())

@@ -6,8 +6,8 @@ tokens keep 22 bits; parameters, moments, gradients, sums, softmax and loss are 
 channels, hidden units and their gradients never leave the chip.
 
 Times are from an H200, per network and epoch, with 512 networks of width 128 at p = 59 where
-nothing else is said. All sizes of tiles together took a run from 0.28 to 0.256 s; a branch that says
-"not measured" was chosen with the others, and not timed by itself.
+nothing else is said. All sizes of tiles together took a run from 0.28 to 0.256 s; a branch that
+says "not measured" was chosen with the others, and not timed by itself.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from algophase.training.kernels.launch import Launch
 
 MOST_WIDTH = 1024
 MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
-# Channels beyond which x and dx are kept in memory (`kernels.wide`): z no longer fits into the
+# Channels beyond which x and dx are kept in memory (`WideGrid`): z no longer fits into the
 # registers of a program of `by_rows`
 WIDE = 256
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores; not measured
@@ -220,7 +220,7 @@ class FusedTransformer(InHalf, GridTransformer):
         }
 
     def _read_tokens(self) -> Launch:
-        from algophase.training.kernels.tables import read_tokens
+        from algophase.training.kernels.one_layer.tables import read_tokens
 
         channels = self.channels
         tables = self.memory["TABLES"].shape[1]
@@ -235,7 +235,7 @@ class FusedTransformer(InHalf, GridTransformer):
         )
 
     def _attend(self) -> Launch:
-        from algophase.training.kernels.tables import attend
+        from algophase.training.kernels.one_layer.tables import attend
 
         width = self.width
         columns = min(64, width)
@@ -249,7 +249,7 @@ class FusedTransformer(InHalf, GridTransformer):
         )
 
     def _mix(self, rows: Rows, *, judge: bool = False) -> Launch:
-        from algophase.training.kernels.tables import mix
+        from algophase.training.kernels.one_layer.tables import mix
 
         at_once = TILE // 2 if self.channels <= 128 else TILE // 4  # not measured
         return self.launch(mix, rows.count // at_once, judge=judge, ROWS=at_once, num_warps=4)
@@ -262,7 +262,7 @@ class FusedTransformer(InHalf, GridTransformer):
         }
 
     def _after_rows(self) -> Launch:
-        from algophase.training.kernels.after_rows import after_rows
+        from algophase.training.kernels.one_layer.after_rows import after_rows
 
         # One warp at p = 59 and width 128, 0.38 µs (prototype); twice as many for the second map of
         # an equals sign, not measured
@@ -277,7 +277,7 @@ class FusedTransformer(InHalf, GridTransformer):
         )
 
     def _after_attention(self) -> Launch:
-        from algophase.training.kernels.after_rows import after_attention
+        from algophase.training.kernels.one_layer.after_rows import after_attention
 
         channels, width = self.channels, self.width
         channel_tile, width_tile = min(64, channels), min(64, width)
@@ -294,7 +294,7 @@ class FusedTransformer(InHalf, GridTransformer):
         )
 
     def _after_tables(self) -> Launch:
-        from algophase.training.kernels.after_rows import after_tables
+        from algophase.training.kernels.one_layer.after_rows import after_tables
 
         channels, width, few = self.channels, self.width, self._few_tokens
         channel_tile = min(128 if self.wide else 64, channels)  # not measured

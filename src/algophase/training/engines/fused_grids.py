@@ -1,5 +1,5 @@
-"""The grid between the tables of a one-layer network, for the fused engine: every pair from z to its
-loss and back, and the sums over pairs. There are two ways, by the number of channels.
+"""The grid between the tables of a one-layer network, for the fused engine: every pair from z to
+its loss and back, and the sums over pairs. There are two ways, by the number of channels.
 
 Times are from an H200, per network and epoch. "Not measured": `training.engines.fused`.
 """
@@ -20,7 +20,7 @@ FEW_TOKENS = 64  # up to here a table over tokens takes half as many warps; not 
 
 
 class NarrowGrid:
-    """Hidden units and their gradients stay in registers (`kernels.by_rows`, `kernels.by_units`).
+    """Hidden units and their gradients stay in registers (`by_rows`, `by_units`).
 
     forward, judging: kernels in their order. backward: two chains that do not need each other.
     """
@@ -69,7 +69,7 @@ class NarrowGrid:
     def _project(self) -> Launch:
         """Operands split without a look at their largest element, and loads under way: 0.221 to
         0.215 s per run."""
-        from algophase.training.kernels.tables import project
+        from algophase.training.kernels.one_layer.tables import project
 
         channels, few_tokens = self.engine.channels, self.engine.tokens <= FEW_TOKENS
         channel_tile = min(TILE, channels)
@@ -86,7 +86,7 @@ class NarrowGrid:
         )
 
     def _by_rows(self, rows: Rows, *, judge: bool = False) -> Launch:
-        from algophase.training.kernels.by_rows import by_rows
+        from algophase.training.kernels.one_layer.by_rows import by_rows
 
         row_tile = self.engine.rows.count // self.engine.tiles
         narrow, few_outputs = self.engine.channels <= 128, self.engine.padded_outputs == 64
@@ -104,7 +104,7 @@ class NarrowGrid:
         )
 
     def _by_units(self) -> Launch:
-        from algophase.training.kernels.by_units import by_units
+        from algophase.training.kernels.one_layer.by_units import by_units
 
         runs, narrow, few_outputs = (
             self.engine.row_runs,
@@ -127,7 +127,7 @@ class NarrowGrid:
         )
 
     def _after_units(self) -> Launch:
-        from algophase.training.kernels.after_units import after_units
+        from algophase.training.kernels.one_layer.after_units import after_units
 
         channels, width = self.engine.channels, self.engine.width
         channel_tile, width_tile = min(TILE, channels), min(2 * TILE, width)
@@ -146,8 +146,8 @@ class NarrowGrid:
 
 
 class WideGrid:
-    """Plain products tile by tile, with hidden units and dx in memory (`kernels.wide`): z of more
-    than 256 channels does not fit into the registers of a program. Sizes that are faster by
+    """Plain products tile by tile, with hidden units and dx in memory: z of more than 256 channels
+    does not fit into the registers of a program. Sizes that are faster by
     themselves (slopes 0.93, sums 0.89 of their time) made an epoch 0.6% faster only.
     """
 
@@ -193,7 +193,7 @@ class WideGrid:
         }
 
     def _weights(self) -> Launch:
-        from algophase.training.kernels.wide import wide_weights
+        from algophase.training.kernels.one_layer.wide import wide_weights
 
         width, units = self.engine.width, self.engine.hidden // TILE
         outputs = self.engine.padded_outputs // TILE
@@ -204,7 +204,7 @@ class WideGrid:
 
     def _rows(self, rows: Rows, *, judge: bool = False) -> dict[str, Launch]:
         """From z to the loss of some rows."""
-        from algophase.training.kernels.wide import wide_hidden, wide_logits, wide_stream
+        from algophase.training.kernels.one_layer.wide import wide_hidden, wide_logits, wide_stream
 
         width, tiles = self.engine.width, rows.count // WIDE_TILE
         width_tile = min(WIDE_TILE, width)
@@ -240,7 +240,7 @@ class WideGrid:
         return {"stream": stream, "hidden": hidden, "by_rows": logits}
 
     def _slopes(self) -> Launch:
-        from algophase.training.kernels.wide import wide_slopes
+        from algophase.training.kernels.one_layer.wide import wide_slopes
 
         unit_tiles = self.engine.hidden // WIDE_TILE + 1
         programs = self.engine.tiles * unit_tiles
@@ -257,7 +257,7 @@ class WideGrid:
 
     def _product_back(self, a: Tensor, b: Tensor, out: Tensor) -> Launch:
         """out = a b^T / 16."""
-        from algophase.training.kernels.wide import wide_back
+        from algophase.training.kernels.one_layer.wide import wide_back
 
         _, rows, inner = a.shape
         columns = out.shape[2]
@@ -295,7 +295,7 @@ class WideGrid:
     def _sums(self, a: Tensor, b: Tensor, out: Tensor, sizes: dict[str, Any]) -> Launch:
         """out = FACTOR a^T b over rows, from AT on, with N columns of b from FIRST_B on. TELLS: a
         holds hidden units, and the largest element is noted."""
-        from algophase.training.kernels.wide import wide_sums
+        from algophase.training.kernels.one_layer.wide import wide_sums
 
         own = {"AT": 0, "FACTOR": 1.0, "FIRST_B": 0, "N": b.shape[2], "TELLS": False} | sizes
         _, rows, inner = a.shape
@@ -322,7 +322,7 @@ class WideGrid:
         )
 
     def _rest(self) -> Launch:
-        from algophase.training.kernels.wide import wide_rest
+        from algophase.training.kernels.one_layer.wide import wide_rest
 
         width = self.engine.width
         width_tile = min(WIDE_TILE, width)

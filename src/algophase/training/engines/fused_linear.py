@@ -6,9 +6,9 @@ pairs where both share one (alpha, beta, gamma), which are half as many. What is
 is as in `training.engines.fused`.
 
 Measured on an H200, p = 59, 512 networks: 3.7 / 8.1 / 8.1 / 5.0 / 5.5 µs per network and epoch for
-alpha, beta, gamma, delta, alpha'. No size of a tile was timed by itself; compiled for sm_90a nothing
-spills. By rows, one layer takes 130 registers with 4 warps and 48 KiB of shared memory, two layers
-255 with 8 warps and 112 KiB, one program per multiprocessor.
+alpha, beta, gamma, delta, alpha'. No size of a tile was timed by itself. Compiled for sm_90a
+nothing spills. By rows, one layer takes 130 registers with 4 warps and 48 KiB of shared memory, two
+layers 255 with 8 warps and 112 KiB, one program per multiprocessor.
 """
 
 from collections.abc import Sequence
@@ -195,7 +195,7 @@ class FusedLinear(InHalf):
         return self.sizes["VP"] == 64
 
     def _to_tables(self) -> Launch:
-        from algophase.training.kernels.linear_tables import linear_tables
+        from algophase.training.kernels.linear.tables import linear_tables
 
         hidden, outputs = self.sizes["H"], self.sizes["VP"]
         own_tables = 1 if self.shared else 2
@@ -212,7 +212,7 @@ class FusedLinear(InHalf):
         )
 
     def _by_units(self) -> Launch:
-        from algophase.training.kernels.linear_units import linear_units
+        from algophase.training.kernels.linear.units import linear_units
 
         tile, few = self._unit_tile, self._few_outputs
         return self.launch(
@@ -225,14 +225,14 @@ class FusedLinear(InHalf):
         )
 
     def _to_tokens(self) -> Launch:
-        from algophase.training.kernels.linear_units import linear_tokens
+        from algophase.training.kernels.linear.units import linear_tokens
 
         tile = self._unit_tile
         programs = self.sizes["H"] // tile
         return self.launch(linear_tokens, programs, BM=tile, ROWS=TILE, STAGES=3, num_warps=4)
 
     def _after_tables(self) -> Launch:
-        from algophase.training.kernels.linear_tables import after_linear_tables
+        from algophase.training.kernels.linear.tables import after_linear_tables
 
         size, tile = self.sizes, self._unit_tile
         width_tile = min(TILE, size["E"])
@@ -248,7 +248,7 @@ class FusedLinear(InHalf):
         )
 
     def _by_rows(self, rows: Rows, *, judge: bool = False) -> Launch:
-        from algophase.training.kernels.linear_rows import linear_rows
+        from algophase.training.kernels.linear.rows import linear_rows
 
         halved = self.two_layers and not self._few_outputs
         return self.launch(

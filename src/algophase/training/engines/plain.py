@@ -35,7 +35,8 @@ def train_one(run: RunSettings, precision: torch.dtype = torch.float32) -> Netwo
         precision: of all numbers, float32 or float64.
 
     >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-    >>> network = train_one(RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5)))
+    >>> training = TrainingSettings(epochs=5)
+    >>> network = train_one(RunSettings(TaskSettings(7), TransformerSettings(8), training))
     >>> tuple(network.run_with_cache()[0].shape)
     (49, 7)
     """

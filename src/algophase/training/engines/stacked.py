@@ -257,7 +257,7 @@ class _Attend(torch.autograd.Function):
     def forward(
         ctx: Any, q: Tensor | None, joint: Tensor, heads: int, rate: Tensor, scale: Tensor
     ) -> Tensor:
-        from algophase.training.kernels.attend import attend_forward
+        from algophase.training.kernels.stacked.attend import attend_forward
 
         q = None if q is None else q.contiguous()
         joint = joint.contiguous()
@@ -267,7 +267,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        from algophase.training.kernels.attend import attend_backward
+        from algophase.training.kernels.stacked.attend import attend_backward
 
         q, joint, rate, scale = ctx.saved_tensors
         dq = None if q is None else torch.empty_like(q)
@@ -296,7 +296,7 @@ def bias_relu_reference(x: Tensor, bias: Tensor) -> Tensor:
 class _BiasRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
-        from algophase.training.kernels.bias_relu import bias_relu_forward
+        from algophase.training.kernels.stacked.bias_relu import bias_relu_forward
 
         bias_relu_forward(x, bias.contiguous())
         ctx.mark_dirty(x)
@@ -305,7 +305,7 @@ class _BiasRelu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
-        from algophase.training.kernels.bias_relu import bias_relu_backward
+        from algophase.training.kernels.stacked.bias_relu import bias_relu_backward
 
         (y,) = ctx.saved_tensors
         return bias_relu_backward(y, upstream[0].contiguous())

@@ -1,3 +1,3 @@
-"""The grid in Triton, one file an operation. Importing this package needs Triton; nothing else
-in algophase does.
+"""The engines' kernels in Triton, a folder for each family. Only `launch` can be imported without
+Triton, and nothing else in algophase needs it.
 """

@@ -1,9 +1,9 @@
 """Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel
 (training/engines/loss.py).
 
-Part of the kernels by rows, and for the stacked engine a kernel of its own: one pass over the logits
-in place of a dozen. Measured, with padded tokens and outputs: 142 to 130 µs per network and epoch
-(two layers; docs/notes/tuning.md).
+Part of the kernels by rows, and for the stacked engine a kernel of its own: one pass over the
+logits in place of a dozen. Measured, with padded tokens and outputs: 142 to 130 µs per network and
+epoch (two layers; docs/notes/tuning.md).
 
     slope_c = q_c at a wrong class, -s at the label;   s = sum over c != y of q_c
     loss = log1p(sum over c != y of exp(l_c - l_y))

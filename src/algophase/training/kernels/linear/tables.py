@@ -1,6 +1,7 @@
 """Linear models before and after their pairs: the first layer is a table over tokens.
 
-    t_1[a] = W_1 E_a + bias,  t_2[b] = W_1 E_b   (delta: each operand has its half of W_1; alpha': each has its embedding)
+    t_1[a] = W_1 E_a + bias,  t_2[b] = W_1 E_b
+    (delta: each operand has its half of W_1; alpha': each has its embedding)
     dW_1 = dt_1 E + dt_2 E;   dE = W_1^T dt;   db_1 = sum_a dt_1[a]
 
 Where both operands share everything (SHARED) dt is the sum of both, and a pair is in it twice.

@@ -82,6 +82,8 @@ def by_rows(
         base = tl.load(BASE + m[None, :])
         r = tl.load(R + m[:, None] * VP + v[None, :])
         x = tl.dot(z, q, tl.dot(of_b, base))
+        # A bit kept instead of x computed again saved 0.1 µs of 4.2 (prototype); GELU needs x, and
+        # takes 0.286 s per run, ReLU 0.216
         if not GELU:
             active |= (x > 0.0).to(tl.int32) << step
         post, _ = activate_both(x, GELU)
@@ -105,7 +107,7 @@ def by_rows(
             else:
                 dx = tl.where(((active >> step) & 1) != 0, dx, 0.0)
             dz = tl.dot(dx.to(tl.float16), tl.trans(q), dz)
-        top_dz = exponent(dz)
+        top_dz = exponent(dz)  # dz in float32 would take 0.35 µs more (prototype)
         tl.store(DZ_EXPONENT + network * TILES + tile, top_dz + top - 127)
         DZ_TILE = DZ + network * T * C + row[:, None] * C + k[None, :]
         tl.store(DZ_TILE, (dz * scale_up(top_dz)).to(tl.float16))

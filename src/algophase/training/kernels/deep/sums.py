@@ -1,5 +1,4 @@
-"""Gradients of a deep network's matrices: sums over rows, from what `deep_rows` and `deep_attend`
-left.
+"""Gradients of a deep network's matrices: sums over rows, from what `rows` and `attend` left.
 
     h^T = W_in^T u^T + b_in;   dh^T = (W_out dy^T) act'(h^T)
     dW_in^T = dh^T u;   db_in = sum dh;   dW_out = act(h^T) dy;   db_out = sum dy
@@ -136,6 +135,7 @@ def deep_outer(
     total = tl.zeros((BK, BN), tl.float32)
     for step in tl.range(0, STEPS, num_stages=STAGES):
         row = (first + step) * TILE + tl.arange(0, TILE)
+        # One-hot rows are compared, not read: what reading them would take is not measured
         if HOT:
             a = (tl.load(A + row)[None, :] == k[:, None]).to(tl.float16)
         else:

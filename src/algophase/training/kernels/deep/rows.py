@@ -84,6 +84,7 @@ def _mlp(
         w_in = tl.load(IN + m[:, None] * D + d[None, :])
         w_out = tl.load(OUT + m[:, None] * D + d[None, :])
         h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
+        # A bit of 1 / 16 of what h would take in memory; what it saves here is not measured
         if not GELU:
             active |= (h > 0.0).to(tl.int32) << step
         post, _ = activate_both(h, GELU)

@@ -96,6 +96,7 @@ def linear_units(
             factor = power_between(tl.load(EXPONENT + step // PER_TILE), top)
             dx = tl.where(y > 0.0, tl.dot(u, tl.trans(s)) * factor, 0.0).to(tl.float16)
             d_u = tl.dot((y * factor).to(tl.float16), s, d_u)
+            # Unordered pairs, half as many rows: 3.7 µs in all (alpha), 5.0 in order (delta)
             if SHARED:
                 d_1 = tl.dot(dx, has_token(pair % 256, i) + has_token(pair // 256, i), d_1)
             else:

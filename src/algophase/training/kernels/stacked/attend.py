@@ -137,7 +137,7 @@ def _backward(
             dq += _pick(slope, s)[:, None] * k
             dk = _pick(slope, s)[:, None] * q
             dv = (rate * _pick(w, s) + 1.0 - rate)[:, None] * dz
-            if sq > 0:  # this program wrote them a moment ago
+            if sq > 0:  # this program wrote them a moment ago; not measured against registers
                 dk += tl.load(dK + s * B * ROW_K + at_k, mask=is_value, other=0.0)
                 dv += tl.load(dV + s * B * ROW_K + at_k, mask=is_value, other=0.0)
             tl.store(dK + s * B * ROW_K + at_k, dk, mask=is_value)

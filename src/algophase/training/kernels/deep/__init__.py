@@ -1,0 +1,1 @@
+"""Kernels of transformers of two layers or more: `tables`, `attend`, `rows` (the MLP), `sums`."""

@@ -1,0 +1,1 @@
+"""Kernels that take the place of single operations in the stacked engine."""
