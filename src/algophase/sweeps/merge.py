@@ -54,7 +54,7 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class Held:
+class SourceRuns:
     """A source's runs, each once, and the same along training. shards: for each run, its shard."""
 
     table: "pyarrow.Table"
@@ -166,7 +166,7 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
     return first
 
 
-def _read(source: SweepDirectory) -> Held | None:
+def _read(source: SweepDirectory) -> SourceRuns | None:
     """Its shards are listed once: a sweep that goes on there may add others at any moment."""
     import pyarrow
 
@@ -190,14 +190,14 @@ def _read(source: SweepDirectory) -> Held | None:
     with_owners = table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64()))
     table = each_once(with_owners)
     of_rows = [shards[owner] for owner in table[OWNER].to_pylist()]
-    return Held(table.drop_columns([OWNER]), of_rows, source.moments(tables))
+    return SourceRuns(table.drop_columns([OWNER]), of_rows, source.moments(tables))
 
 
-def _ids(source: Held | None) -> set[str]:
+def _ids(source: SourceRuns | None) -> set[str]:
     return set() if source is None else set(source.table["run_id"].to_pylist())
 
 
-def join(sources: Mapping[str, Held | None]) -> Joined:
+def join(sources: Mapping[str, SourceRuns | None]) -> Joined:
     """The union of sources by index, the first copy of a run staying. `sources` is by the names
     that an error gives them.
     """
@@ -272,7 +272,7 @@ def _rows(table: "pyarrow.Table", numbers: list[int]) -> list[dict[str, Any]]:
 
 
 def _join_moments(
-    sources: Mapping[str, Held | None], matching: list[set[str]]
+    sources: Mapping[str, SourceRuns | None], matching: list[set[str]]
 ) -> "pyarrow.Table | None":
     """The moments of all runs of the joined table, from the source whose row it took, or one
     equal to it.

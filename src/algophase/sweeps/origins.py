@@ -57,8 +57,8 @@ def _share(call: Record, mine: set[int]) -> Record:
     """The runs of this table that one call of `sweep` made. mine: indices of the table's runs."""
     all_runs = call.get("runs")
     which = call.get("indices")
-    made = which if isinstance(which, list | tuple) else ()
-    indices = [index for index in made if isinstance(index, int) and index in mine]
+    of_call = which if isinstance(which, list | tuple) else ()
+    indices = [index for index in of_call if isinstance(index, int) and index in mine]
     runs = len(indices)
     record = {**call, "runs": runs, "indices": indices}
     if isinstance(all_runs, int) and 0 < runs < all_runs:
