@@ -183,33 +183,36 @@ class Runs:
                 frame[column] = numbers_of(frame, column, name)
         runs = cls(name, frame, len(frame), source=source)
         if "run_id" in frame:
-            runs = runs.without(
-                ~frame["run_id"].duplicated() | frame["run_id"].isna(),
-                "a run id that is there already",
-            )
-        diverged = (
-            runs.frame["diverged_at"].notna()
-            if "diverged_at" in runs.frame
-            else runs.frame[accuracy].isna() & False
-        )
-        runs = runs.without(
-            runs.frame[accuracy].notna() | diverged, f"unfinished: no {accuracy.replace('_', ' ')}"
-        )
-        if runs.frame.empty:
+            is_first = ~frame["run_id"].duplicated() | frame["run_id"].isna()
+            runs = runs.without(is_first, "a run id that is there already")
+        has_outcome = runs[accuracy].notna() | runs._diverged
+        runs = runs.without(has_outcome, f"unfinished: no {accuracy.replace('_', ' ')}")
+        if not len(runs):
             raise InputError(f"{name} has no finished run ({runs.rows} rows)")
-        frame = runs.frame.copy()
-        diverged = diverged.loc[frame.index]
+        return runs._with_own_columns(accuracy)
+
+    @property
+    def _diverged(self) -> "pandas.Series[bool]":
+        """Whether the training of each run diverged."""
+        import pandas
+
+        if "diverged_at" in self:
+            return self["diverged_at"].notna()
+        return pandas.Series(False, index=self.frame.index)
+
+    def _with_own_columns(self, accuracy: str) -> Self:
+        """With `_accurate`, `_rate`, `_tenth` and `_verdict`. accuracy: the column of that name."""
+        frame = self.frame.copy()
+        rates = numpy.full(len(frame), numpy.nan)
+        if "attention_rate" in frame:
+            rates = frame["attention_rate"].to_numpy(float)
+            rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
         verdicts = verdict_column(frame)
-        rates = (
-            frame["attention_rate"].to_numpy(float)
-            if "attention_rate" in frame
-            else numpy.full(len(frame), numpy.nan)
-        )
-        frame["_accurate"] = reaches(frame[accuracy], 1) & ~diverged
-        rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
-        frame["_rate"], frame["_tenth"] = rates, tenths(rates)
+        frame["_accurate"] = reaches(frame[accuracy], 1) & ~self._diverged
+        frame["_rate"] = rates
+        frame["_tenth"] = tenths(rates)
         frame["_verdict"] = outcomes(frame, verdicts)
-        return replace(runs, frame=frame, verdict_name=name_of_verdicts(verdicts))
+        return replace(self, frame=frame, verdict_name=name_of_verdicts(verdicts))
 
     def __len__(self) -> int:
         return len(self.frame)
