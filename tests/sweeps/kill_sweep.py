@@ -68,18 +68,17 @@ def kill_at(space: Path, out: Path, seconds: float) -> bool:
 
 
 def contents(out: Path) -> tuple[list[dict[str, object]], dict[str, bytes]]:
-    """Rows in order of index, those along training after them, and every file, with its bytes
-    where it is not a table. The end of a shard's name may differ: a killed merge may have left one
-    with the same runs.
+    """Rows in order of index, those along training after them, and the bytes of every file that is
+    not a table. Which runs share a shard may differ: on Ray, or after a killed merge.
     """
     table, moments = read_table(out).sort_by("index").to_pylist(), SweepDirectory(out).moments()
     table += [] if moments is None else moments.to_pylist()
     files: dict[str, bytes] = {}
     for path in out.rglob("*"):
-        name = re.sub(r"-[0-9a-f]{8}/", "/", str(path.relative_to(out)))
-        assert name not in files, f"{name} is there twice"
-        if path.is_file():
-            files[name] = b"" if path.suffix == ".parquet" else path.read_bytes()
+        name = re.sub(r"^runs-[0-9]+-[0-9]+-[0-9a-f]{8}/", "", str(path.relative_to(out)))
+        if path.is_file() and path.suffix != ".parquet":
+            assert name not in files, f"{name} is there twice"
+            files[name] = path.read_bytes()
     return table, files
 
 

@@ -193,7 +193,7 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
     assert (outcome.ended, outcome.new) == ("complete", 12)
     assert kill_sweep.difference(tmp_path / "undisturbed", tmp_path / "ray") is None
     others = {path.name for path in (tmp_path / "ray").iterdir() if not path.match("runs-*")}
-    assert others == {"sweep.json", "moments"}
+    assert others == {"sweep.json"}
 
 
 @pytest.mark.slow
