@@ -19,14 +19,14 @@ from algophase.core.palette import COLORS, GRAY
 Values: TypeAlias = Any  # numbers, one per point: an array or a sequence
 Dash = Literal["-", "--", ":"]
 
-MANY, SOME = 4000, 500  # points
+MANY_POINTS, FEW_POINTS = 4000, 500
 
 
 def point_size(count: int) -> float:
     """The diameter of a point: smaller where there are many."""
-    if count <= SOME:
+    if count <= FEW_POINTS:
         return 3.8
-    return 2.8 if count <= MANY else 2.3
+    return 2.8 if count <= MANY_POINTS else 2.3
 
 
 class HoverPart(NamedTuple):

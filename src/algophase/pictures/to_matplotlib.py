@@ -114,12 +114,12 @@ def draw_panel(axes: "Axes", panel: Panel) -> list[Any]:
         axes.set_aspect("equal", adjustable="box")
         axes.locator_params(nbins=FEW_TICKS)  # the same steps on both axes
     if panel.legend is not None:
-        place: Any = {"loc": panel.legend.where}
+        location: Any = {"loc": panel.legend.where}
         if panel.legend.where == "below":
-            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17)}
+            location = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17)}
         handles, names = _legend_entries([axes], [panel])
         columns = panel.legend.columns
-        legend = axes.legend(handles, names, ncols=columns, frameon=False, **place)
+        legend = axes.legend(handles, names, ncols=columns, frameon=False, **location)
         _enlarge_points(legend)
     return images
 

@@ -88,7 +88,8 @@ def draw(panel: Panel, webgl: bool | None = None) -> "Figure":
         xaxis=_axis(panel.x),
         yaxis=_axis(panel.y),
     )
-    figure.update_layout(legend={"itemsizing": "constant"})
+    if any(isinstance(mark, marks.Points) for mark in panel.marks):
+        figure.update_layout(legend={"itemsizing": "constant"})  # small points, large in the legend
     if any(isinstance(mark, marks.HeatMap) for mark in panel.marks):
         figure.update_layout(xaxis={"showgrid": False}, yaxis={"showgrid": False})
     if panel.height < SMALL:
