@@ -194,8 +194,8 @@ def test_a_number_too_long_to_read_is_not_valid_json() -> None:
         RunSettings.from_json('{"seed": ' + "1" * 5000 + "}")
 
 
-def test_linear_models_take_the_plain_layout_only() -> None:
-    with pytest.raises(InputError, match=r"linear network .*layout"):
+def test_linear_models_take_two_tokens_only() -> None:
+    with pytest.raises(InputError, match=r"a linear network reads the tokens a b"):
         RunSettings(task=TaskSettings(equals_sign=True), network=LinearSettings())
 
 

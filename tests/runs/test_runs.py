@@ -56,7 +56,15 @@ def test_runs_that_count_are_told_from_those_left_out() -> None:
     assert (runs.accuracy_share.count, runs.accuracy_share.total) == (2, 4)
     assert len(runs.accurate) == 2
     with pytest.raises(InputError, match="made has no finished run"):
-        Runs.of(made_runs(2, validation_accuracy=None), "made")
+        Runs.of(made_runs(2, validation_accuracy=None, accuracy=None), "made")
+
+
+def test_runs_without_validation_pairs_count_by_all_pairs() -> None:
+    table = made_runs(3, validation_accuracy=None)
+    table["accuracy"] = [1.0, 0.5, 1.0]
+    runs = Runs.of(table, "made")
+    assert len(runs) == 3
+    assert len(runs.accurate) == 2
 
 
 def test_circular_runs_are_counted_among_all_and_among_accurate_ones() -> None:

@@ -187,7 +187,7 @@ def describe_outcomes(
             names = in_order(counts.index)
             shares = [f"{verdict} {_share(counts[verdict], len(frame))}" for verdict in names]
             lines.append(start + ", ".join(shares))
-    if "validation_accuracy" not in frame or not len(frame):
+    if "validation_accuracy" not in frame or frame["validation_accuracy"].isna().all():
         return lines
     accurate = frame[reaches(numbers_or_missing(frame["validation_accuracy"]), 1)]
     line = f"full validation accuracy {_share(len(accurate), len(frame))}"

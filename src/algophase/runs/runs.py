@@ -82,6 +82,15 @@ def _numeric() -> list[str]:
     ]
 
 
+def _accuracy_column(table: "pandas.DataFrame") -> str | None:
+    """The validation accuracy; where no run has one, as without validation pairs, that of all
+    pairs.
+    """
+    present = [column for column in ACCURACIES if column in table]
+    filled = [column for column in present if table[column].notna().any()]
+    return next(iter([*filled, *present]), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """The runs of a table, on pandas: counts, filters, groups and phase boundaries. Make it with
@@ -171,7 +180,7 @@ class Runs:
         Raises:
             InputError: no run has an outcome, or a column has the wrong type.
         """
-        accuracy = accuracy or next((column for column in ACCURACIES if column in table), None)
+        accuracy = accuracy or _accuracy_column(table)
         if accuracy is None:
             raise InputError(
                 f"{name} needs the column {' or '.join(ACCURACIES)}; it has "
