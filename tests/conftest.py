@@ -78,7 +78,9 @@ def dawdle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Watches a sweep and lets an hour pass whenever networks train. Only its clock moves, so no
     machine is too slow.
     """
-    from algophase.sweeps import budget, ray_executor, sweep
+    from algophase.sweeps import _budget as budget
+    from algophase.sweeps import _ray_executor as ray_executor
+    from algophase.sweeps import sweep
 
     late = 0.0
 

@@ -63,6 +63,15 @@ def test_a_room_imports_only_earlier_rooms() -> None:
                 assert ORDER.index(parts[1]) <= ORDER.index(room(path)), f"{path} imports {module}"
 
 
+def test_a_module_with_an_underscore_is_imported_by_its_own_folder_alone() -> None:
+    for path in ROOT.rglob("*.py"):
+        importer = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        for module in imported(path):
+            folder, underscore, _ = module.partition("._")
+            if module.startswith("algophase.") and underscore and "__" not in module:
+                assert importer.startswith(f"{folder}."), f"{path} imports {module}"
+
+
 def graph(root: Path) -> dict[str, set[str]]:
     """The modules that each module of a package imports, anywhere in its file."""
     files = {

@@ -13,10 +13,11 @@ from algophase.analysis.circles.find import isolate_circles as isolate_circles
 from algophase.analysis.circles.find import isolate_components as isolate_components
 from algophase.analysis.circles.find import isolate_frequencies as isolate_frequencies
 from algophase.analysis.circles.principal import network_components as network_components
+from algophase.analysis.hidden._geometry import geometry as geometry
+from algophase.analysis.hidden._interactions import without_interactions as without_interactions
+from algophase.analysis.hidden._neurons import neurons as neurons
 from algophase.analysis.hidden.anatomy import anatomy as anatomy
-from algophase.analysis.hidden.geometry import geometry as geometry
 from algophase.analysis.hidden.heads import attention_heads as attention_heads
-from algophase.analysis.hidden.interactions import without_interactions as without_interactions
 from algophase.analysis.hidden.learning_coefficient import (
     LearningCoefficient as LearningCoefficient,
 )
@@ -27,7 +28,6 @@ from algophase.analysis.hidden.learning_coefficient import (
 from algophase.analysis.hidden.learning_coefficient import (
     learning_coefficients as learning_coefficients,
 )
-from algophase.analysis.hidden.neurons import neurons as neurons
 from algophase.analysis.hidden.progress_measures import progress_measures as progress_measures
 from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
 from algophase.analysis.logits.all_pairs import grid_logits as grid_logits

@@ -45,12 +45,12 @@ from algophase.explore.layout import make_layout
 from algophase.explore.networks import Networks
 from algophase.explore.view import View
 from algophase.explore.visible_runs import open_sweep
-from algophase.interop.model_card import model_card
+from algophase.interop._model_card import model_card
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.reports._sweep_section import add_sweep, read_sweep
 from algophase.reports.network_section import add_network
 from algophase.reports.page import Page
-from algophase.reports.sweep_section import add_sweep, read_sweep
 from algophase.runs.columns import records
 from algophase.runs.read_runs import read_frame
 from algophase.runs.rows import analysis_of_row, make_row

@@ -14,13 +14,13 @@ from torch.utils._pytree import tree_leaves
 
 from algophase.analysis import analyze as analysis_of
 from algophase.analysis import device as moving
+from algophase.analysis._measured import UNIT, measure_on_device, metrics_on_cpu
 from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.circles.find import find_circles, isolate_circles
 from algophase.analysis.circles.principal import network_components, principal_components
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.metrics import gradient_symmetricity, gradient_symmetricity_exact
-from algophase.analysis.measured import UNIT, measure_on_device, metrics_on_cpu
 from algophase.analysis.program.instances import isolate
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject

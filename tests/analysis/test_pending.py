@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from algophase.analysis import pending
-from algophase.analysis.pending import Pending, both, pack, run_now, run_overlapped
+from algophase.analysis import _pending as pending
+from algophase.analysis._pending import Pending, both, pack, run_now, run_overlapped
 from algophase.core.errors import InputError
 
 CPU = torch.device("cpu")

@@ -9,10 +9,10 @@ from test_device import assert_same, needs_gpu, networks
 from torch import Tensor
 
 from algophase.analysis import analyze as analysis_of
+from algophase.analysis._measured import measure_on_device
+from algophase.analysis._pending import Packed
+from algophase.analysis._replay import CHECKED, MOST_KINDS, ONE_BY_ONE, Borrowed, Replays, kind_of
 from algophase.analysis.analyze import analyze, analyze_many
-from algophase.analysis.measured import measure_on_device
-from algophase.analysis.pending import Packed
-from algophase.analysis.replay import CHECKED, MOST_KINDS, ONE_BY_ONE, Borrowed, Replays, kind_of
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings

@@ -13,13 +13,13 @@ from one_by_one import found_in, program
 from test_device import assert_same, needs_gpu, networks
 
 from algophase.analysis import analyze as analysis_of
+from algophase.analysis._pending import Pending
 from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.circles.find import find_circles
 from algophase.analysis.circles.principal import network_components
 from algophase.analysis.circles.roles import circle_evidence
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.sums import LogitSums
-from algophase.analysis.pending import Pending
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import decide

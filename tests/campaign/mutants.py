@@ -33,7 +33,7 @@ from algophase.record.codec import encode_value
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space

@@ -17,7 +17,7 @@ from algophase.analysis.result import Analysis
 from algophase.cli import app, main
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.wording import floored
-from algophase.interop.model_card import model_card
+from algophase.interop._model_card import model_card
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load, save

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from algophase.analysis.analyze import analyze
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.errors import InputError
-from algophase.networks.finding import likely_moduli
+from algophase.networks._finding import likely_moduli
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.wrapped import wrap
 

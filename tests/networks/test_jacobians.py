@@ -14,7 +14,8 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import all_pairs
-from algophase.networks import Clock, Network, initialize, transformer_jacobians
+from algophase.networks import Clock, Network, initialize
+from algophase.networks import _transformer_jacobians as transformer_jacobians
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.jacobians import by_autograd
 from algophase.networks.network import Cache

@@ -7,8 +7,8 @@ from report_pages import ATTACK, Parsed, made_runs, made_sweep, parsed
 from runs_made import keep
 
 from algophase.networks.handmade import handmade_clock
+from algophase.reports._sweep_section import Sweep, add_sweep, read_sweep
 from algophase.reports.page import Page
-from algophase.reports.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.runs.runs import Runs
 from algophase.storage.sweep_directory import SweepDirectory
 

@@ -24,8 +24,8 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.seal import BLANK, sealed
+from algophase.storage._checkpoints import DirectoryCheckpoints
+from algophase.storage._seal import BLANK, sealed
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train
@@ -380,7 +380,7 @@ def test_a_file_that_cannot_be_read_for_the_moment_is_not_called_broken(
         raise OSError(errno.EIO, "Input/output error")
 
     (tmp_path / "one.safetensors").write_bytes(b"")
-    monkeypatch.setattr("algophase.storage.checkpoints.safe_open", busy)
+    monkeypatch.setattr("algophase.storage._checkpoints.safe_open", busy)
     with pytest.raises(
         InputError, match=r"^cannot read checkpoint .*one\.safetensors: Input/output error$"
     ):

@@ -9,12 +9,12 @@ import pytest
 from commands import PATIENCE
 
 from algophase.core.errors import InputError
-from algophase.storage.lock import NAME, locked
+from algophase.storage._lock import NAME, locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from algophase.storage.lock import locked
+from algophase.storage._lock import locked
 with locked(Path(sys.argv[1]), "a long sweep"):
     print("held", flush=True)
     sys.stdin.read()
@@ -26,7 +26,7 @@ RACE = """
 import os, sys
 from pathlib import Path
 from algophase.core.errors import InputError
-from algophase.storage.lock import locked
+from algophase.storage._lock import locked
 
 def race(directory):
     held = 0

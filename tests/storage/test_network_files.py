@@ -242,7 +242,7 @@ def test_settings_that_torch_cannot_build_are_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("algophase.storage.tensors.template", fail)
+    monkeypatch.setattr("algophase.storage._tensors.template", fail)
     with pytest.raises(
         InputError, match=r"no network of its settings can be built: (too large|MemoryError)$"
     ):

@@ -12,9 +12,9 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialize
 from algophase.storage import load, save
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
+from algophase.storage._seal import BLANK, is_intact, sealed
 from algophase.storage.runs_table import encode_table
-from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
 

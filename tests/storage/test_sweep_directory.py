@@ -299,7 +299,7 @@ def test_it_is_noticed_when_it_goes_while_it_is_locked(
     def rename(*_: object) -> None:
         directory.path.rename(tmp_path / "moved")
 
-    monkeypatch.setattr("algophase.storage.lock._name_holder", rename)
+    monkeypatch.setattr("algophase.storage._lock._name_holder", rename)
     with directory.hold("a test"), pytest.raises(InputError, match="was removed"):
         directory.describe(SPACE, 0)
     assert not directory.path.exists()

@@ -10,7 +10,7 @@ import torch
 from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings, TransformerSettings
-from algophase.sweeps.budget import Trial, can_be_cut, first_of, fitting, time_is_up
+from algophase.sweeps._budget import Trial, can_be_cut, first_of, fitting, time_is_up
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
 

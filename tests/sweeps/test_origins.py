@@ -7,8 +7,8 @@ from runs_made import row, sweep_of
 
 from algophase.runs.overview import describe_origin
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps._origins import Shard, origins
 from algophase.sweeps.merge import merge
-from algophase.sweeps.origins import Shard, origins
 
 
 def counts(path: Path) -> list[tuple[str, int, list[int]]]:

@@ -23,9 +23,11 @@ from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps import ray_cluster, ray_executor, ray_task
-from algophase.sweeps.ray_executor import sweep_on_ray
-from algophase.sweeps.ray_task import TaskRuns
+from algophase.sweeps import _ray_cluster as ray_cluster
+from algophase.sweeps import _ray_executor as ray_executor
+from algophase.sweeps import _ray_task as ray_task
+from algophase.sweeps._ray_executor import sweep_on_ray
+from algophase.sweeps._ray_task import TaskRuns
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Finished, Options

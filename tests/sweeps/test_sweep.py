@@ -23,11 +23,11 @@ from algophase.networks import Network, initialize
 from algophase.runs.overview import outcomes
 from algophase.runs.read_runs import read_frame
 from algophase.storage import load
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import OpenTable, Row, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.budget import Trial
-from algophase.sweeps.ray_task import _joined
+from algophase.sweeps._budget import Trial
+from algophase.sweeps._ray_task import _joined
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep_here
 from algophase.sweeps.work import Finished, Options

@@ -15,8 +15,8 @@ from algophase.core.errors import InputError
 from algophase.storage import load
 from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory, snapshots_of
+from algophase.sweeps._ray_task import _joined
 from algophase.sweeps.merge import merge
-from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
 from algophase.sweeps.work import Finished, Options, finish

@@ -22,7 +22,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.networks import initialize
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train

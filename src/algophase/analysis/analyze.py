@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from algophase.analysis._measured import measure, measure_on_device
+from algophase.analysis._pending import Packed, Pending, both, run_now, run_overlapped
+from algophase.analysis._replay import Replays
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE
 from algophase.analysis.checks import check_network
 from algophase.analysis.circles.roles import CircleEvidence, roles_of
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.anatomy import Anatomy, IdleReLU, has_anatomy, open_linear
 from algophase.analysis.logits.sums import LogitSums
-from algophase.analysis.measured import measure, measure_on_device
 from algophase.analysis.operation import learned_instead, with_operation
-from algophase.analysis.pending import Packed, Pending, both, run_now, run_overlapped
 from algophase.analysis.program.instances import (
     CircleAlone,
     Instances,
@@ -35,7 +36,6 @@ from algophase.analysis.program.instances import (
     weigh_instances,
 )
 from algophase.analysis.program.read import Program, program_of_sums
-from algophase.analysis.replay import Replays
 from algophase.analysis.result import Analysis, check_thresholds
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import decide, findings

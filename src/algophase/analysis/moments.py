@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from algophase.analysis._pending import Pending, both, pack, run_overlapped
 from algophase.analysis.circles.find import circle_alone, component_pairs, without_circles
 from algophase.analysis.circles.roles import CircleEvidence, roles_of, sums_of_circles
 from algophase.analysis.device import upload
@@ -27,7 +28,6 @@ from algophase.analysis.logits.all_pairs import (
     share_right,
 )
 from algophase.analysis.logits.metrics import irrelevance
-from algophase.analysis.pending import Pending, both, pack, run_overlapped
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.devices import choose_device

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from algophase.core.checked_settings import shown
+from algophase.core._checked_settings import shown
 from algophase.core.errors import InputError
 from algophase.core.group import Group, Numbers, cyclic_group, is_prime
 

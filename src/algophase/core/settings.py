@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
 
-from algophase.core.checked_settings import (
+from algophase.core._checked_settings import (
     LARGEST_COUNT,
     LARGEST_SEED,
     RANGES,
@@ -22,8 +22,7 @@ from algophase.core.checked_settings import (
     check_number,
     shown,
 )
-from algophase.core.errors import InputError
-from algophase.core.network_settings import (
+from algophase.core._network_settings import (
     ACTIVATIONS,
     LINEAR_MODELS,
     LinearSettings,
@@ -31,14 +30,15 @@ from algophase.core.network_settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.core.task_settings import OPERATIONS, TaskSettings
-from algophase.core.untrained_settings import (
+from algophase.core._task_settings import OPERATIONS, TaskSettings
+from algophase.core._untrained_settings import (
     ClockSettings,
     Cut,
     LensSettings,
     MLPSettings,
     WrappedSettings,
 )
+from algophase.core.errors import InputError
 
 __all__ = [
     "ACTIVATIONS",

@@ -10,7 +10,7 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
-from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
+from algophase.interop._model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
 from algophase.reports.figures import correct_logits_figure
 from algophase.reports.save_figure import save_figure

@@ -18,12 +18,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import LensSettings, TaskSettings, TransformerSettings
+from algophase.networks._transformer_jacobians import through_blocks
+from algophase.networks._transformer_pairs import OneLayerPairs
 from algophase.networks.jacobians import Jacobians
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import Prepared, pair_elements
 from algophase.networks.parts import HiddenUnits, ResidualStream, StreamLayer
-from algophase.networks.transformer_jacobians import through_blocks
-from algophase.networks.transformer_pairs import OneLayerPairs
 
 Settings = TransformerSettings | LensSettings
 

@@ -16,18 +16,18 @@ from algophase.core.neutral import difference, evaluating, neutral, unsteady, un
 from algophase.core.settings import OPERATIONS, Cut, TaskSettings, WrappedSettings, shown
 from algophase.core.task import all_pairs, answers, following
 from algophase.core.wording import floored
-from algophase.networks.cuts import FirstLayer, Lookup, Rows
-from algophase.networks.finding import (
+from algophase.networks._cuts import FirstLayer, Lookup, Rows
+from algophase.networks._finding import (
     cuts_at,
     described_tables,
     find_embedding,
     likely_moduli,
     templates,
 )
-from algophase.networks.in_double import InDouble
+from algophase.networks._in_double import InDouble
+from algophase.networks._writing import Read, Write, reader, shape_of, writer
 from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded, of_logits
-from algophase.networks.writing import Read, Write, reader, shape_of, writer
 
 PROBED = 256  # pairs on which the cut network is compared with the module
 AGREEMENT = 1e-4  # of their logits, relative to the largest; in float32

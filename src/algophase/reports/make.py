@@ -12,9 +12,9 @@ from algophase.core.gallery import default_gallery
 from algophase.core.progress import Progress, ignore
 from algophase.core.wording import counted
 from algophase.networks import Network
+from algophase.reports._sweep_section import Sweep, add_sweep, read_sweep
 from algophase.reports.network_section import add_index, add_network, add_population, read_history
 from algophase.reports.page import Page, paragraph
-from algophase.reports.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.runs.read_runs import is_sweep
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs

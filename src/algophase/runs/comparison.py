@@ -11,8 +11,8 @@ import numpy
 
 from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
 from algophase.core.errors import InputError
+from algophase.runs._comparison_text import as_data, no_test, not_tested, tell
 from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, difference
-from algophase.runs.comparison_text import as_data, no_test, not_tested, tell
 from algophase.runs.findings import (
     ACCURATE,
     ALL,

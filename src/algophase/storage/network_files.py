@@ -30,8 +30,8 @@ from algophase.core.settings import (
 from algophase.networks import Network, Recorded, template
 from algophase.networks.recorded import recorded
 from algophase.record.codec import encode_value
+from algophase.storage._tensors import check_tensors
 from algophase.storage.files import given_path, write_atomically
-from algophase.storage.tensors import check_tensors
 
 FORMAT = "algophase-network"
 VERSION = 1

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
+from algophase.storage._seal import BLANK, is_intact, sealed
+from algophase.storage._shard_checks import check_declared, check_types, known_columns
 from algophase.storage.files import shipped, size_of
 from algophase.storage.identity import IDENTITY, MOMENTS, described, identity
-from algophase.storage.seal import BLANK, is_intact, sealed
-from algophase.storage.shard_checks import check_declared, check_types, known_columns
 
 if TYPE_CHECKING:
     import pandas

@@ -30,7 +30,8 @@ from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.core.wording import counted
 from algophase.networks import Network
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
+from algophase.storage._lock import locked
 from algophase.storage.files import (
     given_path,
     new_directory,
@@ -42,7 +43,6 @@ from algophase.storage.files import (
     write_inside,
 )
 from algophase.storage.identity import DESCRIPTION, IDENTITY, identity, same_sweep
-from algophase.storage.lock import locked
 from algophase.storage.network_files import encode
 from algophase.storage.runs_table import (
     KEYS,

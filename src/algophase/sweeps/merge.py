@@ -20,7 +20,7 @@ from algophase.storage.runs_table import (
     shard_paths,
 )
 from algophase.storage.sweep_directory import SweepDirectory, snapshots_of
-from algophase.sweeps.origins import Shard, origins
+from algophase.sweeps._origins import Shard, origins
 from algophase.sweeps.provenance import commit, makes, version
 
 if TYPE_CHECKING:

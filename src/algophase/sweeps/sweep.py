@@ -27,7 +27,7 @@ from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
-from algophase.sweeps.budget import Trial, can_be_cut, fitting, time_is_up
+from algophase.sweeps._budget import Trial, can_be_cut, fitting, time_is_up
 from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, finish

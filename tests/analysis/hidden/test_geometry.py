@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.hidden.geometry import Geometry, geometry, ideal_shapes, linear_cka
+from algophase.analysis.hidden._geometry import Geometry, geometry, ideal_shapes, linear_cka
 from algophase.analysis.hidden.units import on_grid, units_of
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.subject import Subject

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.hidden.interactions import without_interactions
+from algophase.analysis.hidden._interactions import without_interactions
 from algophase.analysis.logits.metrics import paper_triples
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings

@@ -14,7 +14,7 @@ from commands import call
 from torch import Tensor
 
 from algophase.analysis.hidden import learning_coefficient as module
-from algophase.analysis.hidden.langevin import langevin, split_r_hat
+from algophase.analysis.hidden._langevin import langevin, split_r_hat
 from algophase.analysis.hidden.learning_coefficient import (
     Sampling,
     learning_coefficient,

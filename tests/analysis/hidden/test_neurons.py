@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.hidden.neurons import Neurons, neurons
+from algophase.analysis.hidden._neurons import Neurons, neurons
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, TaskSettings

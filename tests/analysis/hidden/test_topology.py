@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.geometry import ideal_shapes
+from algophase.analysis.hidden._geometry import ideal_shapes
 from algophase.analysis.hidden.topology import LANDMARKS, SHAPES, Betti, betti_numbers, betti_of
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError

@@ -8,8 +8,8 @@ import torch
 from test_actions import GROUPS, group_read, needs_groups, untrained
 
 from algophase import load
+from algophase.analysis._pending import run_now
 from algophase.analysis.logits.all_pairs import grid_logits
-from algophase.analysis.pending import run_now
 from algophase.analysis.program.by_representation import (
     embedding_shares,
     group_instances,

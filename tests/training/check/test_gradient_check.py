@@ -10,8 +10,9 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialize
+from algophase.training.check import _states as of_states
 from algophase.training.check import gradient_check
-from algophase.training.check import states as of_states
+from algophase.training.check._states import STATES, states
 from algophase.training.check.gradient_check import (
     TRAINED_TOLERANCES,
     WAYS,
@@ -29,7 +30,6 @@ from algophase.training.check.gradient_check import (
     rounded,
     telling_run,
 )
-from algophase.training.check.states import STATES, states
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines

@@ -9,7 +9,8 @@ from torch import Tensor
 from algophase.core.interrupts import Stopped
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training.check.gradient_check import compare
-from algophase.training.engines import grid, grid_core
+from algophase.training.engines import _grid_core as grid_core
+from algophase.training.engines import grid
 from algophase.training.engines.crew import SECONDS_BETWEEN, Crew, Pace
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run.loop import Ensemble, Watch

@@ -10,7 +10,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import labels
-from algophase.training.engines.loss import loss_and_right, loss_and_slope
+from algophase.training.engines._loss import loss_and_right, loss_and_slope
 from algophase.training.run.plan import plan
 
 TRANSFORMER, LINEAR = TransformerSettings(width=8), LinearSettings("alpha", 6, 6)

@@ -6,7 +6,7 @@ import torch
 from algophase.core.errors import InputError
 from algophase.core.settings import TaskSettings
 from algophase.core.task import split
-from algophase.training.engines.rows import END, Rows, lay_out, slots_for
+from algophase.training.engines._rows import END, Rows, lay_out, slots_for
 
 TILE = 64
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from algophase.training.engines import compiling
+from algophase.training.engines import _compiling as compiling
 from algophase.training.kernels.launch import Launch
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
@@ -25,7 +25,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.engines.compiling import compile_at_once
+from algophase.training.engines._compiling import compile_at_once
 from algophase.training.engines.fused import FusedTransformer
 
 class H200:

@@ -9,8 +9,8 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.training.check._states import states
 from algophase.training.check.gradient_check import away_from_kinks, compare
-from algophase.training.check.states import states
 from algophase.training.engines import deep
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.plain import PlainEngine

@@ -15,9 +15,9 @@ import triton.language as tl
 
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
-from algophase.training.engines.loss import weighted_cross_entropy
+from algophase.training.engines._loss import weighted_cross_entropy
 from algophase.training.engines.stacked import StackedEngine, attend, bias_relu
-from algophase.training.kernels.shared import activate_both
+from algophase.training.kernels._shared import activate_both
 from algophase.training.run.optimizer import AdamW
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

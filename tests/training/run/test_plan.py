@@ -13,7 +13,8 @@ from algophase.core.settings import (
 )
 from algophase.networks import initialize
 from algophase.networks.stacking import round_size
-from algophase.training.engines import in_half, sizing
+from algophase.training.engines import _in_half as in_half
+from algophase.training.engines import sizing
 from algophase.training.engines.fused import FusedTransformer
 from algophase.training.run import plan as planning
 from algophase.training.run.plan import ENGINES, choose_engine, choose_way, describe, plan

@@ -21,7 +21,7 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage._checkpoints import DirectoryCheckpoints
 from algophase.training.engines import sizing
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run import turns

@@ -23,13 +23,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
+from algophase.analysis._pending import Pending
 from algophase.analysis.circles.find import Circle, circle_alone
 from algophase.analysis.circles.formulas import accompanied_frequencies
 from algophase.analysis.circles.principal import PrincipalComponents
 from algophase.analysis.circles.shapes import CLOCK, COMPANION, PIZZA, fit_shapes, shapes_at
 from algophase.analysis.device import upload
 from algophase.analysis.logits.sums import LogitSums, logit_sums
-from algophase.analysis.pending import Pending
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.fourier import Array, waves_at
 from algophase.core.lines import falls_short, reaches, stays_within

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.langevin import Floats, langevin, split_r_hat
+from algophase.analysis.hidden._langevin import Floats, langevin, split_r_hat
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
 from algophase.core.settings import RunSettings, check_number, shown, trained_kinds

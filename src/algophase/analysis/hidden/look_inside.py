@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from algophase.analysis.hidden.geometry import Geometry, geometry_of
+from algophase.analysis.hidden._geometry import Geometry, geometry_of
+from algophase.analysis.hidden._interactions import can_lose_interactions, without_interactions
+from algophase.analysis.hidden._neurons import Neurons, neurons_of
 from algophase.analysis.hidden.heads import AttentionHeads, attention_heads_of, has_heads
-from algophase.analysis.hidden.interactions import can_lose_interactions, without_interactions
-from algophase.analysis.hidden.neurons import Neurons, neurons_of
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.hidden.topology import LINE, ClusterBetti, betti_numbers
 from algophase.analysis.record import record_of

@@ -36,7 +36,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.geometry import subject_with_units
+from algophase.analysis.hidden._geometry import subject_with_units
 from algophase.core.errors import InputError, import_extra
 from algophase.core.fourier import Array
 from algophase.core.lines import reaches

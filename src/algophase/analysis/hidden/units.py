@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from algophase.analysis.pending import Pending, pack
+from algophase.analysis._pending import Pending, pack
 from algophase.core.fourier import Array, padded_basis
 from algophase.core.lines import reaches
 from algophase.core.threads import one_thread

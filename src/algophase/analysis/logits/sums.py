@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algophase.analysis._pending import Pending, pack
 from algophase.analysis.logits.all_pairs import correct_logits, largest_wrong_logits
-from algophase.analysis.pending import Pending, pack
 from algophase.core.fourier import Array, amplitude_matrix, circle
 from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, require, workers_that_fit

@@ -27,8 +27,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algophase.analysis._pending import Pending, pack
 from algophase.analysis.logits.sums import totals_over_rows
-from algophase.analysis.pending import Pending, pack
 from algophase.core.fourier import Array
 from algophase.core.group import Group
 from algophase.core.memory import FLOAT64

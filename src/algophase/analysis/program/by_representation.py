@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from algophase.analysis.pending import Pending
+from algophase.analysis._pending import Pending
 from algophase.analysis.program.actions import ActionSums, action_sums
 from algophase.core.fourier import Array
 from algophase.core.group import Group

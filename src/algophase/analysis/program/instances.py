@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from algophase.analysis._pending import Pending
 from algophase.analysis.circles.find import (
     ALWAYS_STANDS_OUT,
     STANDS_OUT,
@@ -40,7 +41,6 @@ from algophase.analysis.circles.principal import (
 )
 from algophase.analysis.device import upload
 from algophase.analysis.logits.sums import LogitSums, logit_sums
-from algophase.analysis.pending import Pending
 from algophase.analysis.program.forms import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.program.read import Program, spectrum_of
 from algophase.core.fourier import Array, folded

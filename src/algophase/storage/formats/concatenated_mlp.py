@@ -8,10 +8,10 @@ from torch import Tensor
 
 from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks import Network
+from algophase.storage._tensors import fill
 from algophase.storage.formats.answers import oriented
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.tensors import fill
 
 OURS = {"W_x": "first", "W_y": "second", "W": "W", "W_U": "W_U"}
 

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.networks import Network
+from algophase.storage._tensors import check_together, read_safetensors
 from algophase.storage.files import JsonFile, clean_id
 from algophase.storage.formats.pickles import read_pickled
 from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE
-from algophase.storage.tensors import check_together, read_safetensors
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 # Where training scripts put a state dict

@@ -27,10 +27,10 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks import Network
+from algophase.storage._tensors import fill
 from algophase.storage.formats.answers import MOST_NUMBERS, Answered, answered, oriented
 from algophase.storage.formats.config import Config, recorded_loss
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.tensors import fill
 
 OURS = {
     "mlp.W_in": "W",

@@ -14,6 +14,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, network_from_dict, shown
 from algophase.networks import Network, Recorded
 from algophase.record.codec import decode_value
+from algophase.storage._tensors import fill
 from algophase.storage.files import JsonFile, clean_id
 from algophase.storage.formats.contents import Contents, Format, NetworkFile, Reading
 from algophase.storage.network_files import (
@@ -24,7 +25,6 @@ from algophase.storage.network_files import (
     check_run,
     description_digest,
 )
-from algophase.storage.tensors import fill
 
 
 def is_ours(file: NetworkFile) -> bool:

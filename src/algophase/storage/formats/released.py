@@ -15,6 +15,7 @@ from algophase.core.settings import (
     shown,
 )
 from algophase.networks import Network
+from algophase.storage._tensors import fill
 from algophase.storage.files import clean_id
 from algophase.storage.formats.contents import (
     RELEASED_PREFIX,
@@ -23,7 +24,6 @@ from algophase.storage.formats.contents import (
     NetworkFile,
     Reading,
 )
-from algophase.storage.tensors import fill
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}

@@ -25,6 +25,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.networks import Network
+from algophase.storage._tensors import fill
 from algophase.storage.formats.answers import (
     MOST_NUMBERS,
     answered,
@@ -34,7 +35,6 @@ from algophase.storage.formats.answers import (
 )
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.tensors import fill
 
 ATTENTION_BIASES = ("b_Q", "b_K", "b_V", "b_O")
 BIASES = (*ATTENTION_BIASES, "b_in", "b_out", "b_U")

@@ -41,7 +41,7 @@ from algophase.core.settings import (
 )
 from algophase.networks import initialize
 from algophase.networks.stacking import stack_key
-from algophase.training.check.states import Parameters, states
+from algophase.training.check._states import Parameters, states
 from algophase.training.engines.engine import PRECISIONS, Engine
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks.stacking import power_of_two
-from algophase.training.engines.compiling import compile_for
+from algophase.training.engines._compiling import compile_for
+from algophase.training.engines._in_half import InHalf, padded_channels, round_width, token_sizes
 from algophase.training.engines.engine import run_values
 from algophase.training.engines.flat import Flat
-from algophase.training.engines.in_half import InHalf, padded_channels, round_width, token_sizes
 from algophase.training.engines.sizing import parameter_count
 from algophase.training.kernels.launch import NOTHING, Launch, launch
 

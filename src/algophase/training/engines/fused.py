@@ -17,19 +17,19 @@ from torch import Tensor
 
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.training.engines.compiling import compile_for
-from algophase.training.engines.engine import ONLY_ADDS
-from algophase.training.engines.flat import Flat
-from algophase.training.engines.fused_grids import (
+from algophase.training.engines._compiling import compile_for
+from algophase.training.engines._fused_grids import (
     FEW_TOKENS,
     TILE,
     WIDE_TILE,
     NarrowGrid,
     WideGrid,
 )
+from algophase.training.engines._in_half import InHalf, padded_channels, round_width, token_sizes
+from algophase.training.engines._rows import Rows, lay_out, slots_for
+from algophase.training.engines.engine import ONLY_ADDS
+from algophase.training.engines.flat import Flat
 from algophase.training.engines.grid import GridTransformer
-from algophase.training.engines.in_half import InHalf, padded_channels, round_width, token_sizes
-from algophase.training.engines.rows import Rows, lay_out, slots_for
 from algophase.training.kernels.launch import Launch
 
 MOST_WIDTH = 1024

@@ -20,11 +20,11 @@ from torch import Tensor
 
 from algophase.core.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings
 from algophase.networks.stacking import power_of_two
-from algophase.training.engines.compiling import compile_for
+from algophase.training.engines._compiling import compile_for
+from algophase.training.engines._in_half import InHalf, round_width
+from algophase.training.engines._rows import Rows, lay_out
 from algophase.training.engines.engine import ONLY_ADDS
 from algophase.training.engines.flat import Flat
-from algophase.training.engines.in_half import InHalf, round_width
-from algophase.training.engines.rows import Rows, lay_out
 from algophase.training.kernels.launch import Launch
 
 TILE = 64  # hidden units, or pairs, that a program takes at a time

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.core.threads import one_thread
+from algophase.training.engines._grid_core import Grid, Pairs
+from algophase.training.engines._grid_tables import TableMaker, Tables, Terms
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.engine import Engine, matmul_precision, run_values
 from algophase.training.engines.flat import Flat
-from algophase.training.engines.grid_core import Grid, Pairs
-from algophase.training.engines.grid_tables import TableMaker, Tables, Terms
 from algophase.training.engines.sizing import SMALL, most_threads, operations
 
 # Networks whose strips are computed before their shares are added up, which frees their memory

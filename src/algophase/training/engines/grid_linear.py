@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings
+from algophase.training.engines._loss import loss_and_right, loss_and_slope
 from algophase.training.engines.engine import Engine, matmul_precision
-from algophase.training.engines.loss import loss_and_right, loss_and_slope
 
 
 class GridLinear(Engine):

@@ -21,8 +21,8 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TrainingSettings
 from algophase.core.task import all_pairs, answers, split, tokens
 from algophase.networks import Network, initialize, template
+from algophase.training.engines._loss import loss_and_right, weighted_cross_entropy
 from algophase.training.engines.engine import Engine
-from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
 Parameters = Mapping[str, Tensor]
 

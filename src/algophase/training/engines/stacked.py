@@ -21,8 +21,8 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
+from algophase.training.engines._loss import loss_and_right, weighted_cross_entropy
 from algophase.training.engines.engine import Engine, matmul_precision, missing_triton, run_values
-from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
 Parameters = dict[str, Tensor]
 

@@ -1,5 +1,5 @@
 """Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel
-(training/engines/loss.py).
+(training/engines/_loss.py).
 
 Part of the kernels by rows, and for the stacked engine a kernel of its own: one pass over the
 logits in place of a dozen. Measured, with padded tokens and outputs: 142 to 130 µs per network and
@@ -8,7 +8,7 @@ epoch (two layers; docs/notes/tuning.md).
     slope_c = q_c at a wrong class, -s at the label;   s = sum over c != y of q_c
     loss = log1p(sum over c != y of exp(l_c - l_y))
 
-Reference: `loss_and_slope` in training/engines/loss.py.
+Reference: `loss_and_slope` in training/engines/_loss.py.
 """
 
 import torch
@@ -16,8 +16,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from algophase.training.kernels._shared import exponent, to_unit
 from algophase.training.kernels.launch import launch
-from algophase.training.kernels.shared import exponent, to_unit
 
 TILE = 2048  # logits a program holds
 

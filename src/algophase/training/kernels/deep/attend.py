@@ -20,7 +20,7 @@ three positions, and for the first layer, are not measured against each other.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     STREAM_UNIT,
     TILE,
     exponent,

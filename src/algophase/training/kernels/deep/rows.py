@@ -16,8 +16,7 @@ GELU computes h again on the way back.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import judge, weighted_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     STREAM_UNIT,
     TILE,
     WEIGHT_UNIT,
@@ -25,6 +24,7 @@ from algophase.training.kernels.shared import (
     in_unit,
     power_between,
 )
+from algophase.training.kernels.cross_entropy import judge, weighted_loss
 
 
 @triton.jit

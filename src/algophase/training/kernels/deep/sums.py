@@ -13,7 +13,7 @@ the number of networks, and `add_up` adds them in order.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     STREAM_UNIT,
     TILE,
     WEIGHT_UNIT,

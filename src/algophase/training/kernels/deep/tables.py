@@ -13,8 +13,7 @@ sign is the third position's only token, whatever number is picked; pairs pick n
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import add_up_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     WEIGHT_UNIT,
     rounded_product,
     store_operand_gradients,
@@ -22,6 +21,7 @@ from algophase.training.kernels.shared import (
     token_inputs,
     token_table,
 )
+from algophase.training.kernels.cross_entropy import add_up_loss
 
 
 @triton.jit

@@ -14,12 +14,12 @@ logit is strictly the largest.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import to_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     activate_both,
     exponent,
     scale_up,
 )
+from algophase.training.kernels.cross_entropy import to_loss
 
 
 @triton.jit

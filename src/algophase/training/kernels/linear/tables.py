@@ -12,11 +12,11 @@ AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import add_up_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     product,
     rounded_product,
 )
+from algophase.training.kernels.cross_entropy import add_up_loss
 
 
 @triton.jit

@@ -14,8 +14,7 @@ Names and the order of rows: `tables`. Every sum is added up in a fixed order.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import add_up_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     rounded_product,
     scale_down,
     scaled,
@@ -23,6 +22,7 @@ from algophase.training.kernels.shared import (
     sum_of_parts,
     token_inputs,
 )
+from algophase.training.kernels.cross_entropy import add_up_loss
 
 
 @triton.jit

@@ -11,7 +11,7 @@ them.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     largest_exponent,
     scale_down,
     scale_up,

@@ -17,14 +17,14 @@ JUDGE stops at the loss of each row, and whether the label's logit is strictly t
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import to_loss
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     activate_both,
     base_rows,
     exponent,
     one_hot,
     scale_up,
 )
+from algophase.training.kernels.cross_entropy import to_loss
 
 
 @triton.jit

@@ -15,7 +15,7 @@ the network's largest, and the power between is exact.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     activate_both,
     b_of_column,
     base_rows,

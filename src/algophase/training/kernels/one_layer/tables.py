@@ -22,7 +22,7 @@ PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     add_product,
     product,
     store_in_parts,

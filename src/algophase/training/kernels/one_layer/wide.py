@@ -20,9 +20,7 @@ two of the network's largest slope, so that sums over pairs need no other.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import to_loss
-from algophase.training.kernels.one_layer.tables import readout
-from algophase.training.kernels.shared import (
+from algophase.training.kernels._shared import (
     WEIGHT_UNIT,
     activate_both,
     base_rows,
@@ -35,6 +33,8 @@ from algophase.training.kernels.shared import (
     scale_up,
     store_in_parts,
 )
+from algophase.training.kernels.cross_entropy import to_loss
+from algophase.training.kernels.one_layer.tables import readout
 
 
 @triton.jit

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from algophase.analysis._pending import Packed, Pending, pack
 from algophase.analysis.catalogue import metrics, unit_means
 from algophase.analysis.checks import not_finite, wrong_size
 from algophase.analysis.hidden.anatomy import (
@@ -22,7 +23,6 @@ from algophase.analysis.hidden.anatomy import (
     measure_without_second_relu,
 )
 from algophase.analysis.hidden.units import units_of_waves
-from algophase.analysis.pending import Packed, Pending, pack
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.cautions import cautions_of, effects_of_moves
 from algophase.core.fourier import Array

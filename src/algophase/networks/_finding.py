@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from algophase.core.errors import InputError
-from algophase.networks.cuts import FirstLayer, Lookup, Rows
+from algophase.networks._cuts import FirstLayer, Lookup, Rows
 
 
 def _tables(module: nn.Module) -> dict[str, int]:

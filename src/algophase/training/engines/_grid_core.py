@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, gelu
 
-from algophase.training.engines.grid_tables import Terms
-from algophase.training.engines.loss import loss_and_right, loss_and_slope
+from algophase.training.engines._grid_tables import Terms
+from algophase.training.engines._loss import loss_and_right, loss_and_slope
 
 # Of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
 STRIP_BYTES = 7 * 2**18

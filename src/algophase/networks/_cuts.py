@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from algophase.core.errors import InputError
-from algophase.networks.writing import Arguments, Write, shape_of
+from algophase.networks._writing import Arguments, Write, shape_of
 
 MARK = 2**30  # token numbers from here on mark operands; they fit 32 bits
 

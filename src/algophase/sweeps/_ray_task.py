@@ -17,8 +17,8 @@ from algophase.core.errors import InputError
 from algophase.core.progress import Progress, listening
 from algophase.core.settings import RunSettings
 from algophase.runs.overview import outcome
+from algophase.sweeps._ray_cluster import Board
 from algophase.sweeps.provenance import version
-from algophase.sweeps.ray_cluster import Board
 from algophase.sweeps.work import Finished, Options, finish
 from algophase.training.engines.sizing import cost
 

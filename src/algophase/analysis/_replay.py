@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from algophase.analysis._pending import Packed
 from algophase.analysis.device import in_float64, is_copyable, own_values
-from algophase.analysis.pending import Packed
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
 from algophase.networks.transformer import attentions

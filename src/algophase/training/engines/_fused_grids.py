@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
-from algophase.training.engines.rows import Rows
+from algophase.training.engines._rows import Rows
 from algophase.training.kernels.launch import Launch
 
 if TYPE_CHECKING:

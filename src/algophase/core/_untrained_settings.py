@@ -5,9 +5,9 @@ those with code of their own.
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from algophase.core.checked_settings import check_choice, check_flag, check_integer, shown
+from algophase.core._checked_settings import check_choice, check_flag, check_integer, shown
+from algophase.core._network_settings import NetworkSettings
 from algophase.core.errors import InputError
-from algophase.core.network_settings import NetworkSettings
 
 MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
 LENS_ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")

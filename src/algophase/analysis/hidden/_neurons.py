@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.geometry import subject_with_units
+from algophase.analysis.hidden._geometry import subject_with_units
 from algophase.analysis.hidden.units import Units
 from algophase.analysis.subject import Subject
 from algophase.core.fourier import Array, wave_counts, waves_at

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from algophase.core.checked_settings import (
+from algophase.core._checked_settings import (
     LARGEST_COUNT,
     Settings,
     check_choice,
     check_integer,
 )
+from algophase.core._task_settings import TaskSettings
 from algophase.core.errors import InputError
-from algophase.core.task_settings import TaskSettings
 
 ACTIVATIONS = ("relu", "gelu")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")

@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, shown
+from algophase.storage._seal import BLANK, is_intact, sealed
 from algophase.storage.files import check_plain_file, write_atomically
-from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.training.run.checkpoint import Checkpoint, Description
 
 FORMAT = "algophase-ensemble"

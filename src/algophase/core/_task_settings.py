@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from algophase.core.checked_settings import (
+from algophase.core._checked_settings import (
     Settings,
     check_choice,
     check_flag,
