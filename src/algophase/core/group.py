@@ -8,7 +8,7 @@ kernels.
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -303,21 +303,30 @@ def _is_associative(table: Numbers) -> bool:
     """Light's test: (x + g) + y = x + (g + y) for all x and y is enough for a few g that generate
     all elements.
     """
-    return all(np.array_equal(table[table[:, g]], table[:, table[g]]) for g in _generators(table))
+    generators = generators_among(table, range(len(table)))
+    return all(np.array_equal(table[table[:, g]], table[:, table[g]]) for g in generators)
 
 
-def _generators(table: Numbers) -> Iterator[int]:
-    """Elements whose sums are all elements: at most log2(n) of them in a group."""
+def generators_among(table: Numbers, elements: Iterable[int]) -> Iterator[int]:
+    """Some of these elements whose sums are all that theirs are: each is no sum of those before it.
+
+    In a group, a subgroup of n elements has at most log2(n) of them beside the identity.
+    """
     reached = np.zeros(len(table), dtype=bool)
     chosen: list[int] = []
-    for element in range(len(table)):
-        if reached[element]:
-            continue
-        chosen.append(element)
-        yield element
-        reached[element] = True
-        while True:
-            sums = np.unique(table[reached][:, chosen])
-            if reached[sums].all():
-                break
-            reached[sums] = True
+    for element in elements:
+        if not reached[element]:
+            chosen.append(element)
+            yield element
+            reached = generated(table, chosen)
+
+
+def generated(table: Numbers, generators: Sequence[int]) -> NDArray[np.bool_]:
+    """Which elements, (n,), are sums of these generators: in a group, the subgroup of these."""
+    reached = np.zeros(len(table), dtype=bool)
+    latest = np.unique(generators)
+    while len(latest):
+        reached[latest] = True
+        sums = np.unique(table[latest][:, generators])
+        latest = sums[~reached[sums]]
+    return reached

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from algophase.core.group import CyclicGroup, Group, Numbers, is_prime
+from algophase.core.group import CyclicGroup, Group, Numbers, generated, is_prime
 from algophase.core.named_groups import LARGEST_PERMUTED, multiplier_of_order, named_group
 
 Fingerprint = Counter[tuple[int, int]]  # how many elements have this order and this many conjugates
@@ -100,21 +100,9 @@ def _few_generators(group: Group) -> list[int]:
         for leading in one_per_class:
             for others in itertools.islice(itertools.combinations(candidates, count - 1), 5000):
                 chosen = [leading, *others]
-                if len(_generated(group, chosen)) == group.order:
+                if generated(group.table, chosen).all():
                     return chosen
     return candidates
-
-
-def _generated(group: Group, generators: list[int]) -> Numbers:
-    """The elements of the subgroup that these generate."""
-    reached = np.zeros(group.order, dtype=bool)
-    latest = np.array([group.identity])
-    reached[latest] = True
-    while len(latest):
-        sums = np.unique(group.table[latest][:, generators])
-        latest = sums[~reached[sums]]
-        reached[latest] = True
-    return np.flatnonzero(reached)
 
 
 def _words(group: Group, generators: list[int]) -> list[tuple[Numbers, Numbers, int]]:

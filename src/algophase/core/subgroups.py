@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
-from algophase.core.group import Group, Numbers, is_prime
+from algophase.core.group import Group, Numbers, generated, generators_among, is_prime
 
 MOST_SUBGROUPS = 5_000
 
@@ -54,11 +54,12 @@ def subgroup_classes(group: Group) -> tuple[Subgroups, ...]:
     classes, unextended = [Subgroups(1, trivial[None])], [trivial]
     while unextended:
         subgroup = unextended.pop()
-        generators = _few_generators(group, np.flatnonzero(subgroup))
+        members = np.flatnonzero(subgroup).tolist()
+        generators = list(generators_among(group.table, members))
         for generator in cyclic:
             if subgroup[generator]:
                 continue
-            joined = _joined(group, subgroup, np.append(generators, generator))
+            joined = _joined(group, subgroup, np.array([*generators, generator]))
             if joined.tobytes() in known:
                 continue
             conjugates = _conjugates(group, joined)
@@ -79,9 +80,9 @@ def _cyclic_of_prime_power_order(group: Group) -> list[int]:
     for element in range(group.order):
         order = int(group.element_orders[element])
         if order > 1 and _is_prime_power(order):
-            powers = _powers(group, element)
-            if powers not in known:
-                known.add(powers)
+            multiples = generated(group.table, [element]).tobytes()
+            if multiples not in known:
+                known.add(multiples)
                 generators.append(element)
     return generators
 
@@ -91,14 +92,6 @@ def _is_prime_power(number: int) -> bool:
     while number % least == 0:
         number //= least
     return number == 1 and is_prime(least)
-
-
-def _powers(group: Group, element: int) -> frozenset[int]:
-    powers, power = {group.identity}, element
-    while power not in powers:
-        powers.add(power)
-        power = int(group.table[power, element])
-    return frozenset(powers)
 
 
 def _joined(group: Group, subgroup: Members, generators: Numbers) -> Members:
@@ -118,23 +111,6 @@ def _joined(group: Group, subgroup: Members, generators: Numbers) -> Members:
                 reached[group.table[element, elements]] = True
                 latest.append(element)
     return reached
-
-
-def _few_generators(group: Group, elements: Numbers) -> Numbers:
-    """Elements that generate a subgroup: each is outside of what those before it generate."""
-    reached = np.zeros(group.order, dtype=bool)
-    reached[group.identity] = True
-    chosen: list[int] = []
-    for element in elements.tolist():
-        if reached[element]:
-            continue
-        chosen.append(element)
-        latest = np.flatnonzero(reached)
-        while len(latest):
-            products = np.unique(group.table[latest[:, None], np.array(chosen)])
-            latest = products[~reached[products]]
-            reached[latest] = True
-    return np.array(chosen, dtype=np.int64)
 
 
 def _conjugates(group: Group, subgroup: Members) -> Members:

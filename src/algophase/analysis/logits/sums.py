@@ -37,6 +37,12 @@ STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centered, 
 SUM_COPIES = 2  # arrays over (d, r) of all embeddings: a worker's, and one that waits to be added
 
 
+def products_without_offsets(products: Array, offset: Array) -> Array:
+    """Products (n, n) of what is left of n logits without their means (n, p) over all pairs."""
+    pairs = offset.shape[-1] ** 2
+    return products - pairs * offset @ offset.T
+
+
 @dataclass(frozen=True)
 class LogitSums:
     """right and means (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (p,
@@ -55,8 +61,7 @@ class LogitSums:
     @functools.cached_property
     def without_offsets(self) -> Array:
         """`products` of what is left without the functions of c alone, (n, n)."""
-        p = self.offset.shape[-1]
-        return self.products - p * p * self.offset @ self.offset.T
+        return products_without_offsets(self.products, self.offset)
 
     @functools.cached_property
     def following(self) -> Array:
@@ -186,23 +191,44 @@ indices_of = functools.lru_cache(maxsize=4)(make_indices)
 def _totals(every: Tensor, indices: _Indices, with_sums: bool) -> dict[str, Tensor]:
     """Totals over some rows a of logits (n, a, b, outputs), by name; `_read_totals` reads them."""
     n, p = len(every), every.shape[2]
-    # A tie is not an answer: no other output may reach the right one.
-    right_logits = every.gather(-1, indices.label.expand(n, -1, -1, 1))
-    reached = (every >= right_logits).sum(dim=-1)
-    mean = every[..., :p].mean(dim=-1)
-    logits = every[..., :p] - mean[..., None]
-    flat, flat_mean = logits.flatten(1), mean.flatten(1)
+    centered = center(every, indices.label)
+    flat, flat_mean = centered.logits.flatten(1), centered.mean.flatten(1)
     totals = {
-        "right": (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
+        **centered.totals,
         "mean": flat_mean.sum(dim=1),
         "squared mean": flat_mean.square().sum(dim=1),
-        "products": flat @ flat.T,
-        "offset": logits.sum(dim=(1, 2)),
         "answer": flat[:, indices.by_answer].view(n, -1, p, p).sum(dim=1),
     }
     if with_sums:
         totals["sums"] = flat[0, indices.by_sum].view(-1, p, p).sum(dim=0)
     return totals
+
+
+class Centered(NamedTuple):
+    """logits: (n, a, b, p), centered over the labels. mean: (n, a, b), what that removed. totals:
+    those that every group has, by name.
+    """
+
+    logits: Tensor
+    mean: Tensor
+    totals: dict[str, Tensor]
+
+
+def center(every: Tensor, right_answers: Tensor) -> Centered:
+    """Logits (n, a, b, outputs) of some rows, centered. right_answers: (1, a, b, 1)"""
+    p = every.shape[2]
+    # A tie is not an answer: no other output may reach the right one.
+    right_logits = every.gather(-1, right_answers.expand(len(every), -1, -1, 1))
+    reached = (every >= right_logits).sum(dim=-1)
+    mean = every[..., :p].mean(dim=-1)
+    logits = every[..., :p] - mean[..., None]
+    flat = logits.flatten(1)
+    totals = {
+        "right": (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
+        "products": flat @ flat.T,
+        "offset": logits.sum(dim=(1, 2)),
+    }
+    return Centered(logits, mean, totals)
 
 
 def _read_totals(p: int, totals: Mapping[str, Array]) -> LogitSums:

@@ -28,7 +28,8 @@ import torch
 from torch import Tensor
 
 from algophase.analysis._pending import Pending, pack
-from algophase.analysis.logits.sums import totals_over_rows
+from algophase.analysis.logits.sums import center, products_without_offsets, totals_over_rows
+from algophase.analysis.program.instances import TINY
 from algophase.core.fourier import Array
 from algophase.core.group import Group
 from algophase.core.memory import FLOAT64
@@ -59,8 +60,7 @@ class ActionSums:
     @functools.cached_property
     def without_offsets(self) -> Array:
         """`products` of what is left without the functions of z alone."""
-        n = self.offset.shape[-1]
-        return self.products - n * n * self.offset @ self.offset.T
+        return products_without_offsets(self.products, self.offset)
 
 
 @torch.no_grad()
@@ -79,23 +79,12 @@ def action_sums(
     inverses = torch.from_numpy(group.inverses).to(first.device)
 
     def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
-        right_answers = table[rows]  # (x, y)
-        right_logits = logits.gather(
-            -1, right_answers[None, ..., None].expand(embeddings, -1, -1, 1)
-        )
-        # A tie is not an answer: no other output may reach the right one.
-        reached = (logits >= right_logits).sum(dim=-1)
-        labels = logits[..., :n]
-        centered = labels - labels.mean(dim=-1, keepdim=True)
-        flat = centered.flatten(1)
-        by_pair = centered.flatten(1, 2)  # (embeddings, pairs, z)
-        own = centered[0]
+        centered = center(logits, table[rows][None, ..., None])
+        by_pair = centered.logits.flatten(1, 2)  # (embeddings, pairs, z)
         return {
-            "right": (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
-            "products": flat @ flat.T,
-            "offset": centered.sum(dim=(1, 2)),
+            **centered.totals,
             "writes": by_pair.transpose(1, 2) @ by_pair,
-            **_means_over_actions(own, rows, table, inverses),
+            **_means_over_actions(centered.logits[0], rows, table, inverses),
         }
 
     sum_bytes = FLOAT64 * (embeddings + 3) * n * n
@@ -180,7 +169,7 @@ def class_shares(group: Group, sums: ActionSums) -> ClassShares:
     """In which classes the network's logits are."""
     n, table = group.order, group.table
     elements = group.elements
-    whole = max(float(sums.products[0, 0]), float(np.finfo(np.float64).tiny))
+    whole = max(float(sums.products[0, 0]), TINY)
     # Offsets are unchanged by h alone: the other means of a function of z are zero.
     readout = sums.readout - sums.offset[0]
     # F(w) with w = -x + z - y: -x + z is w + y, and x + y = s gives -s + z and z - s

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from algophase.analysis.hidden.units import on_grid
 from algophase.core.memory import FLOAT64, slabs
 from algophase.networks import Network
 from algophase.networks.parts import HiddenReads
@@ -51,11 +52,11 @@ def measure_adding(network: Network, first: Tensor, second: Tensor) -> Adding | 
     n = len(second)
     pair_bytes = FLOAT64 * (2 * first.shape[1] + 2 * hidden.units + 2 * network.task.logits)
     strips = slabs(n, COPIES * n * pair_bytes, first.device)
-    by_first, by_second, squares = _means(hidden, first, second, strips)
+    by_first, by_second, squares = _means(network, hidden, first, second, strips)
     mean = by_first.mean(dim=0)
-    additive_variance = (by_first - mean).square().mean(dim=0) + (by_second - mean).square().mean(
-        dim=0
-    )
+    of_first = (by_first - mean).square().mean(dim=0)
+    of_second = (by_second - mean).square().mean(dim=0)
+    additive_variance = of_first + of_second
     variance = (squares - mean.square()).sum()
     interaction = 1 - additive_variance.sum() / variance if variance > 0 else variance
     squared, squared_difference = _logit_sums(
@@ -65,14 +66,8 @@ def measure_adding(network: Network, first: Tensor, second: Tensor) -> Adding | 
     return Adding(float(adding), max(0.0, float(interaction)))
 
 
-def _pairs(first: Tensor, second: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-    """Embeddings (pairs, width) of some rows of the first operand with all of the second."""
-    chosen = first[rows]
-    return chosen.repeat_interleave(len(second), 0), second.repeat(len(chosen), 1)
-
-
 def _means(
-    hidden: HiddenReads, first: Tensor, second: Tensor, strips: list[slice]
+    network: Network, hidden: HiddenReads, first: Tensor, second: Tensor, strips: list[slice]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Means of what the units read, (n, units), over the second operand and over the first; and of
     its square over all pairs, (units,).
@@ -81,7 +76,9 @@ def _means(
     by_first = first.new_zeros(n, hidden.units, dtype=torch.float64)
     by_second, squares = torch.zeros_like(by_first), torch.zeros_like(by_first[0])
     for rows in strips:
-        reads = hidden.reads(*_pairs(first, second, rows)).double().unflatten(0, (-1, n))
+        reads = (
+            hidden.reads(*on_grid(network, (first[rows], second))).double().unflatten(0, (-1, n))
+        )
         by_first[rows] = reads.mean(dim=1)
         by_second += reads.sum(dim=0) / n
         squares += reads.square().sum(dim=(0, 1)) / n**2
@@ -105,7 +102,7 @@ def _logit_sums(
     squares = first.new_zeros(2, dtype=torch.float64)
     offsets = first.new_zeros(2, n, dtype=torch.float64)
     for rows in strips:
-        pairs = _pairs(first, second, rows)
+        pairs = on_grid(network, (first[rows], second))
         reads = hidden.reads(*pairs)
         sums = (by_first[rows][:, None] + by_second).flatten(0, 1).to(reads)
         own = hidden.logits(*pairs, reads)[:, :n].double()

@@ -16,6 +16,7 @@ has at least a tenth of Y_sigma's own norm there. For a cyclic group, rho is a c
 and a circle of twice the frequency that writes at k is linked to it in the same way.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ import torch
 
 from algophase.analysis._pending import Pending
 from algophase.analysis.program.actions import ActionSums, action_sums
+from algophase.analysis.program.instances import LONGEST_CHAIN, TINY, Chains
+from algophase.analysis.program.read import LEAST_KEY_SHARE
 from algophase.core.fourier import Array
 from algophase.core.group import Group
 from algophase.core.lines import reaches
@@ -31,7 +34,6 @@ from algophase.core.representations import Representation, representations
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
 
-LEAST_KEY_SHARE = 0.01
 # What one representation alone writes at another, as a share of what the other writes there
 # itself. Published networks on S5, A5 and D59 have 0.02 at most where they have any; a circle and
 # its double have 0.3 to 0.4.
@@ -39,10 +41,6 @@ LEAST_LINK = 0.1
 # And of all that it writes alone, at least half lies there or at itself. A lookup table writes
 # everywhere.
 LEAST_ORDER = 0.5
-# A chain longer than this, and than half of all representations, keeps nothing apart: its members
-# are taken one by one.
-LONGEST_CHAIN = 3
-TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -166,20 +164,17 @@ def linked(alone: Sequence[RepresentationAlone]) -> list[list[RepresentationAlon
     """Key representations, those joined that write at each other; the largest first."""
     column = {result.representation.name: row for row, result in enumerate(alone)}
     keys = [result for result in alone if reaches(result.share, LEAST_KEY_SHARE)]
-    chains = {result.representation.name: [result] for result in keys}
-    for writer in keys:
-        for other in keys:
-            names = writer.representation.name, other.representation.name
-            joined = chains[names[0]] is chains[names[1]]
-            if not joined and _serves(writer, other, column[names[0]], column[names[1]]):
-                chain = chains[names[1]] + chains[names[0]]
-                chains.update({member.representation.name: chain for member in chain})
+    chains = Chains([result.representation.name for result in keys])
+    for writer, other in itertools.permutations(keys, 2):
+        names = writer.representation.name, other.representation.name
+        if _serves(writer, other, column[names[0]], column[names[1]]):
+            chains.join(names[1], names[0])
+    # A longer chain keeps nothing apart: its members are taken one by one.
     longest = max(LONGEST_CHAIN, len(alone) // 2)
     groups: list[list[RepresentationAlone]] = []
-    for chain in {id(chain): chain for chain in chains.values()}.values():
+    for names_of_chain in chains.groups():
+        chain = sorted((alone[column[name]] for name in names_of_chain), key=_by_share)
         groups += [chain] if len(chain) <= longest else [[member] for member in chain]
-    for group in groups:
-        group.sort(key=_by_share)
     return sorted(groups, key=lambda group: _by_share(group[0]))
 
 

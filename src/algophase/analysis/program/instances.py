@@ -22,6 +22,7 @@ Its form is read from its own profile: see `forms`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -47,6 +48,8 @@ from algophase.core.fourier import Array, folded
 from algophase.core.lines import reaches
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
+
+Key = TypeVar("Key", int, str)  # a frequency, or the name of a representation
 
 # What a double must write at the frequency it serves, as a share of that circle's own logits, to
 # belong to it: below this its amplitude is under 5% of the circle's. In released networks
@@ -260,7 +263,7 @@ def grouped(
     energy = {k: circle.energy for k, circle in alone.items()}
     outstanding = set(outstanding)
     keys = [k for k in program.frequencies if reaches(energy.get(k, 0.0), LEAST_INSTANCE)]
-    chains = _Chains(keys)
+    chains = Chains(keys)
     for k in keys:
         double = alone.get(folded(2 * k, p))
         if double is None or double.frequency == k or not _serves(double, alone[k]):
@@ -302,26 +305,28 @@ def _serves(double: CircleAlone, circle: CircleAlone) -> bool:
     return bool(enough and orderly)
 
 
-class _Chains:
-    """Frequencies that belong together: a union-find over the key frequencies."""
+class Chains(Generic[Key]):
+    """What belongs together: a union-find over key frequencies, or key representations, and what
+    joins them.
+    """
 
-    def __init__(self, keys: Iterable[int]) -> None:
-        self._leader = {k: k for k in keys}
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self._leader: dict[Key, Key] = {k: k for k in keys}
 
-    def __contains__(self, frequency: int) -> bool:
-        return frequency in self._leader
+    def __contains__(self, key: Key) -> bool:
+        return key in self._leader
 
-    def _leading(self, k: int) -> int:
+    def _leading(self, k: Key) -> Key:
         while self._leader[k] != k:
             k = self._leader[k]
         return k
 
-    def join(self, k: int, follower: int) -> None:
+    def join(self, k: Key, follower: Key) -> None:
         self._leader.setdefault(follower, follower)
         self._leader[self._leading(follower)] = self._leading(k)
 
-    def groups(self) -> list[list[int]]:
-        groups: dict[int, list[int]] = {}
+    def groups(self) -> list[list[Key]]:
+        groups: dict[Key, list[Key]] = {}
         for k in self._leader:
             groups.setdefault(self._leading(k), []).append(k)
         return list(groups.values())
