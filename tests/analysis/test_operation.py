@@ -195,8 +195,8 @@ def test_published_networks_on_other_groups(name: str, said: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not GROUPS.exists(), reason="the networks of other groups are not here")
-def test_a_published_network_on_another_group_is_not_called_unlearned() -> None:
+def test_a_published_network_on_another_group_is_analyzed_on_its_group() -> None:
     analysis = analyze(load(GROUPS / "A5_MLP_seed1.pt"))
-    group = "its answers form the group A5 of order 60"
-    assert analysis.sentence == f"learned something else: {group}"
-    assert analysis.label == "other"
+    assert analysis.sentence.startswith("A5 by adding: ")
+    assert analysis.label == "adding"
+    assert any("its answers form the group A5 of order 60" in note for note in analysis.cautions)

@@ -5,6 +5,7 @@
 `find_algorithm` is the whole of it, from top to bottom.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -18,12 +19,14 @@ from algophase.analysis._measured import measure, measure_on_device
 from algophase.analysis._pending import Packed, Pending, both, run_now, run_overlapped
 from algophase.analysis._replay import Replays
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE
+from algophase.analysis.catalogue import metrics as all_metrics
 from algophase.analysis.checks import check_network
 from algophase.analysis.circles.roles import CircleEvidence, roles_of
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.anatomy import Anatomy, IdleReLU, has_anatomy, open_linear
 from algophase.analysis.logits.sums import LogitSums
-from algophase.analysis.operation import learned_instead, with_operation
+from algophase.analysis.operation import learned_instead, on_its_group, with_operation
+from algophase.analysis.program.by_representation import OnGroup, read_group
 from algophase.analysis.program.instances import (
     CircleAlone,
     Instances,
@@ -32,14 +35,17 @@ from algophase.analysis.program.instances import (
     doubled,
     grouped,
     isolate,
+    no_instances,
     stands_out,
     weigh_instances,
 )
-from algophase.analysis.program.read import Program, program_of_sums
+from algophase.analysis.program.read import Program, no_program, program_of_sums
 from algophase.analysis.result import Analysis, check_thresholds
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import decide, findings
+from algophase.analysis.verdict.group_verdict import decide_on_group
 from algophase.analysis.verdict.paper_label import (
+    NOT_ADDITION,
     Measurements,
     circularity_name,
     embedding_shape,
@@ -191,7 +197,8 @@ async def _analysis_of(
     recorded = network.known_analysis if isinstance(network, Network) else None
     if isinstance(recorded, Analysis):
         return replace(recorded, id=network.id).decide(thresholds)
-    subject = Subject(network, device)
+    check_network(network)
+    subject = Subject(on_its_group(network), device)
     analysis = await find_algorithm(subject, thresholds, compute)
     if not keep:
         return analysis
@@ -217,6 +224,9 @@ async def find_algorithm(
     `await` stands where numbers come from the network's device (`pending`). compute:
     `measure_on_device`, or a recording of it.
     """
+    if not subject.group.is_cyclic:
+        return await _find_on_group(subject, thresholds)
+
     # Tables: where the group shows in them, and what the network answers with each frequency alone.
     frequencies = _frequencies_in_tables(subject)
     measuring = measure(subject, compute)
@@ -251,6 +261,29 @@ async def find_algorithm(
         anatomy=_anatomy(subject, circles, measured.second_relu),
         cautions=measured.cautions,
         instead=instead,
+    )
+
+
+async def _find_on_group(subject: Subject, thresholds: Thresholds) -> Analysis:
+    """The same stages for a group that is not cyclic: representations in place of circles."""
+    network, group = subject.network, subject.group
+    found = await read_group(network, group, subject.prepared)
+    metrics = {quantity.name: math.nan for quantity in all_metrics()}
+    metrics |= {"accuracy": found.accuracy, "cross_entropy": found.cross_entropy}
+    instances = no_instances(found.additivity, found.remainder, embedded=network.cut != "none")
+    return Analysis(
+        id=subject.given.id,
+        metrics=metrics,
+        operand_circularity=tuple(math.nan for _ in subject.tables),
+        verdict=decide_on_group(found, thresholds),
+        program=no_program(group.order, found.accuracy),
+        instances=instances,
+        paper=NOT_ADDITION,
+        measured=_not_measured(found),
+        circles=(),
+        anatomy=None,
+        cautions=subject.seen.notes,
+        on_group=found,
     )
 
 
@@ -314,6 +347,18 @@ async def _instances(subject: Subject, program: Program, alone: list[CircleAlone
     normalized = subject.network.normalizes
     instances = weigh_instances(program, components, alone, groups, sums, normalized)
     return replace(instances, embedded=subject.network.cut != "none")
+
+
+def _not_measured(found: OnGroup) -> Measurements:
+    pairs = found.order**2
+    return Measurements(
+        accuracy=found.accuracy,
+        pairs=pairs,
+        wrong_pairs=round((1 - found.accuracy) * pairs),
+        distance_irrelevance=math.nan,
+        gradient_symmetricity=math.nan,
+        circularity=math.nan,
+    )
 
 
 def _measurements(subject: Subject, metrics: Mapping[str, float]) -> Measurements:

@@ -10,7 +10,7 @@ import numpy as np
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.answers import Learned, learned
 from algophase.core.errors import InputError
-from algophase.core.group import Numbers
+from algophase.core.group import Numbers, is_prime
 from algophase.core.settings import TaskSettings, shown
 from algophase.core.task import answers, following
 from algophase.networks import Network
@@ -44,6 +44,23 @@ def _by_own_names(task: TaskSettings, in_order: Numbers) -> Numbers:
     is_element = answers_in_order < task.modulus
     sums = np.where(is_element, answers_in_order, 0)
     return np.where(is_element, elements.names.answer[sums], answers_in_order)
+
+
+def on_its_group(network: Network) -> Network:
+    """The network taken as on the group that its answers form, where that is not cyclic and nothing
+    says what it was trained on. Its weights are shared.
+    """
+    task = network.task
+    # Every group of prime order is cyclic.
+    if network.run is not None or not task.is_addition or is_prime(task.modulus):
+        return network
+    result = learned(grid_logits(network).argmax(dim=-1).cpu().numpy())
+    if result is None or not result.group:
+        return network
+    taken = copy.copy(network)
+    taken.task = following(task, result)
+    taken.notes = (result.sentence, *network.notes)
+    return taken
 
 
 def with_operation(network: Network, operation: str) -> Network:

@@ -48,7 +48,8 @@ def metric_rows(analysis: "Analysis", every: bool = False) -> list[MetricRow]:
     name_above = ""
     for quantity in quantities:
         value = analysis.metrics.get(quantity.name, math.nan)
-        if math.isnan(value) and not quantity.shown:
+        means_nothing = analysis.on_group is not None or not quantity.shown
+        if math.isnan(value) and means_nothing:
             continue
         name = quantity.family if families.count(quantity.family) > 1 else quantity.label
         own_name = "" if name == name_above else name

@@ -15,6 +15,7 @@ from algophase.analysis.catalogue import CIRCLE_QUANTITIES, EXACT, IRRELEVANCE, 
 from algophase.analysis.circles.find import Circle
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.anatomy import Anatomy
+from algophase.analysis.program.by_representation import OnGroup
 from algophase.analysis.program.forms import FITTED, period_of
 from algophase.analysis.program.instances import Instance, Instances
 from algophase.analysis.program.read import Program
@@ -26,6 +27,8 @@ from algophase.analysis.verdict.decide import (
     findings,
     fit_of,
 )
+from algophase.analysis.verdict.group_verdict import decide_on_group
+from algophase.analysis.verdict.group_verdict import form_of as group_form
 from algophase.analysis.verdict.paper_label import (
     Measurements,
     PaperVerdict,
@@ -97,6 +100,19 @@ PROGRAM = Layout.of_names(
     *("explained", "answer_accuracy", "norm", "numbers"),
     *("frequencies", "frequency_shares", "harmonics", "profiles"),
 )
+GROUP = Layout.of_names(
+    *("name", "order", "classes", "accuracy", "cross_entropy", "additivity", "remainder"),
+    *("shares", "embedding"),
+)
+GROUP_INSTANCE = Layout(
+    {
+        "representations": "representations",
+        "form": lambda instance: group_form(instance),
+        **{name: name for name in ("dimensions", "kinds", "embedding_share", "share", "energy")},
+        **{name: name for name in ("accuracy_alone", "accuracy_without", "share_without")},
+        **{name: name for name in ("adding", "interaction")},
+    }
+)
 CIRCLE = Layout({quantity.name: quantity.path for quantity in CIRCLE_QUANTITIES})
 READOUT = Layout.of_names("axis", "amplitude", "phase", "variance_explained")
 PIZZA = Layout(
@@ -132,6 +148,9 @@ def record_of(analysis: "Analysis") -> dict[str, Any]:
         record["program"] = PROGRAM.record(analysis.program)
         pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
         record["instances"] = INSTANCE.records(DecidedInstance(*pair) for pair in pairs)
+    if analysis.on_group is not None:
+        record["on_group"] = GROUP.record(analysis.on_group)
+        record["on_group"]["instances"] = GROUP_INSTANCE.records(analysis.on_group.instances)
     if analysis.instead is not None:
         record["learned_instead"] = analysis.instead.sentence
     record |= PAPER.record(analysis.paper)
@@ -161,11 +180,12 @@ def fields_of_row(
     program = _read_program(part_of(row, "program"), modulus, values["accuracy"])
     instances = _read_instances(row, modulus)
     paper = _read_paper(row)
+    on_group = _read_group(row)
     return {
         "id": decode_value(str, row["run_id"]),
         "metrics": values,
         "operand_circularity": by_operand,
-        "verdict": _read_verdict(row, program, instances),
+        "verdict": _read_verdict(row, program, instances, on_group),
         "program": program,
         "instances": instances,
         "paper": paper,
@@ -173,7 +193,19 @@ def fields_of_row(
         "circles": _read_circles(row, circles),
         "anatomy": None,
         "cautions": tuple(_bounded(row.get("cautions") or [])),
+        "on_group": on_group,
     }
+
+
+def _read_group(row: Mapping[str, Any]) -> OnGroup | None:
+    columns = part_of(row, "on_group")
+    if columns.get("order") is None:
+        return None
+    encoded = {name: columns.get(name) for name in GROUP.names}
+    encoded["shares"] = part_of(columns, "shares")
+    encoded["embedding"] = items_of(columns, "embedding")
+    encoded["instances"] = [GROUP_INSTANCE.tree(item) for item in items_of(columns, "instances")]
+    return decode_value(OnGroup, encoded)
 
 
 def _bounded(texts: Any) -> list[str]:
@@ -260,7 +292,9 @@ def _read_instance(columns: Mapping[str, Any], modulus: int) -> Instance:
     )
 
 
-def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances) -> Verdict:
+def _read_verdict(
+    row: Mapping[str, Any], program: Program, instances: Instances, on_group: OnGroup | None
+) -> Verdict:
     """As the row has it, which may have been decided by other thresholds than the published ones.
 
     Where the published ones decide the same, the verdict is in the words of this version: older
@@ -279,7 +313,7 @@ def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances
         raise ValueError("a form for each instance")
     if math.isnan(program.accuracy):
         return recorded
-    today = decide(findings(program, instances))
+    today = decide_on_group(on_group) if on_group else decide(findings(program, instances))
     return today if _decide_the_same(today, recorded) else recorded
 
 

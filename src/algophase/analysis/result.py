@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from algophase.analysis.circles.roles import CircleEvidence, with_role
 from algophase.analysis.hidden.anatomy import Anatomy
 from algophase.analysis.presentation import network_text, program_picture
+from algophase.analysis.program.by_representation import OnGroup
 from algophase.analysis.program.instances import Instances
 from algophase.analysis.program.read import Program
 from algophase.analysis.record import record_of
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import Verdict, decide, findings
+from algophase.analysis.verdict.group_verdict import decide_on_group
 from algophase.analysis.verdict.paper_label import (
     Measurements,
     PaperLabel,
@@ -52,6 +54,8 @@ class Analysis:
         anatomy: of a linear network that adds its embeddings; None for others.
         cautions: how the network was read and cut, and what the metrics cannot say.
         instead: what the network learned in place of its task, where we can tell.
+        on_group: what it computes, where its group is not cyclic; then `program`, `instances` and
+            `circles` are empty.
         subject: the network with everything computed from it: tables, logits, components, circles,
             hidden units. Only `analyze` keeps it; analyses of many networks, and those read from a
             file or a table, do not have it.
@@ -79,6 +83,7 @@ class Analysis:
     anatomy: Anatomy | None
     cautions: tuple[str, ...] = ()
     instead: Learned | None = None
+    on_group: OnGroup | None = None
     subject: Subject | None = field(default=None, repr=False, compare=False, metadata=UNRECORDED)
 
     def without_subject(self) -> "Analysis":
@@ -143,6 +148,8 @@ class Analysis:
         """
         check_thresholds(thresholds)
         verdict = self.verdict
+        if self.on_group is not None:
+            return replace(self, verdict=decide_on_group(self.on_group, thresholds))
         if verdict.known:
             verdict = decide(findings(self.program, self.instances, self.instead), thresholds)
         circles = tuple(with_role(circle, thresholds) for circle in self.circles)
@@ -155,9 +162,9 @@ class Analysis:
     def __repr__(self) -> str:
         if not self.verdict.known:
             return f"<Analysis of {self.id}: {self.paper.label} by the paper's rules>"
-        numbers = (
-            f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
-        )
+        numbers = f"additivity {floored(self.additivity)}"
+        if self.on_group is None:
+            numbers += f", program {floored(self.program.explained)}"
         return f"<Analysis of {self.id}: {self.verdict.headline}; {numbers}>"
 
     def _repr_html_(self) -> str:

@@ -43,6 +43,7 @@ from algophase.analysis.logits.metrics import (
     similarities_fit,
 )
 from algophase.analysis.logits.restricted import losses_by_keys
+from algophase.core.group import Group
 from algophase.core.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
 from algophase.core.threads import one_thread
 from algophase.networks import Network
@@ -98,6 +99,11 @@ class Subject:
     @property
     def modulus(self) -> int:
         return self.network.task.modulus
+
+    @property
+    def group(self) -> Group:
+        """The group that the network is on, whose elements its numbers are."""
+        return self.network.task.finite_group
 
     @property
     def device(self) -> torch.device:

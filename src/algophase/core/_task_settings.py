@@ -16,11 +16,14 @@ from algophase.core.errors import InputError
 from algophase.core.group import (
     CyclicGroup,
     Elements,
+    Group,
     cyclic_group,
     discrete_logarithms,
     is_prime,
 )
+from algophase.core.named_groups import named_group
 
+DEFAULT_MODULUS = 59
 OUTPUTS = ("vocabulary", "modulus")
 OPERATIONS = ("add", "subtract", "multiply")
 
@@ -41,10 +44,11 @@ def _checked_relabeling(relabeling: object, modulus: int) -> tuple[tuple[int, ..
 
 @dataclass(frozen=True)
 class TaskSettings(Settings):
-    """Addition modulo p: how pairs are written as tokens, and how they are split.
+    """Addition modulo p, or the operation of another finite group: how pairs are written as
+    tokens, and how they are split.
 
     Arguments:
-        modulus: p.
+        modulus: p; the order of the group where one is given, and then it can be left out.
         separate_vocabularies: the second operand is token b + p, so that each operand has its own
             embedding.
         equals_sign: a third position has the last token of the vocabulary, and the answer is read
@@ -57,8 +61,10 @@ class TaskSettings(Settings):
             non-zero number modulo the prime `modulus` + 1; that is addition of exponents modulo
             `modulus`. `TaskSettings.multiplication(59)` says it in terms of the prime.
         relabeling: addition of renamed numbers, as two or three permutations of 0 .. p - 1: the
-            answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p. Without a
-            third, answers keep their names.
+            answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p, or in the
+            group. Without a third, answers keep their names.
+        group: the name of a finite group ("S5", "D59", "Z2xZ30") or its generators ("(1 2 3 4 5);
+            (1 2)"); docs/groups.md lists the names. "" is addition modulo p, and so is "Z59".
 
     Raises:
         InputError: a setting is out of range.
@@ -69,20 +75,27 @@ class TaskSettings(Settings):
         (24, 3)
         >>> TaskSettings.multiplication(59).modulus
         58
+        >>> TaskSettings(group="S5").modulus
+        120
     """
 
-    modulus: int = 59
+    modulus: int = DEFAULT_MODULUS
     separate_vocabularies: bool = False
     equals_sign: bool = False
     training_fraction: float | None = 0.8
     outputs: str = "vocabulary"
     operation: str = "add"
     relabeling: tuple[tuple[int, ...], ...] = ()
+    group: str = ""
 
-    _written_if_changed: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabeling")
+    _written_if_changed: ClassVar[tuple[str, ...]] = (
+        *("outputs", "operation", "relabeling", "group"),
+    )
 
     def __post_init__(self) -> None:
         check_integer("modulus", self.modulus, 2)
+        if self.group:
+            self._take_group()
         check_choice("outputs", self.outputs, OUTPUTS)
         check_choice("operation", self.operation, OPERATIONS)
         if self.operation == "multiply" and not is_prime(self.modulus + 1):
@@ -104,6 +117,24 @@ class TaskSettings(Settings):
                     f"{self.modulus}"
                 )
 
+    def _take_group(self) -> None:
+        """Check the group's name, and take a cyclic one as addition modulo its order."""
+        group = named_group(self.group)
+        if self.modulus not in (group.order, DEFAULT_MODULUS):
+            raise InputError(
+                f"modulus is {self.modulus}; group {self.group} has {group.order} elements, so "
+                "leave modulus out"
+            )
+        if self.operation != "add":
+            raise InputError(f"operation is {self.operation!r}; a group goes with 'add'")
+        self._set("modulus", group.order)
+        self._set("group", "" if group.is_cyclic else group.spelled)
+        if group.is_cyclic and not isinstance(group, CyclicGroup):
+            if self.relabeling:
+                raise InputError(f"group is {group.spelled}; a cyclic one takes no relabeling here")
+            exponents = tuple(group.logarithms().tolist())
+            self._set("relabeling", (exponents, exponents, exponents))
+
     @classmethod
     def multiplication(cls, prime: int, **settings: Any) -> Self:
         """Multiplication of the non-zero numbers modulo a prime.
@@ -120,6 +151,8 @@ class TaskSettings(Settings):
     @property
     def described(self) -> str:
         """The task in words: "addition modulo 59"."""
+        if self.group:
+            return f"the group {self.group}"
         if self.operation == "multiply":
             return f"multiplication modulo {self.modulus + 1}"
         name = {
@@ -131,19 +164,19 @@ class TaskSettings(Settings):
     @property
     def is_addition(self) -> bool:
         """Whether it is addition of numbers under their own names."""
-        return self.operation == "add" and not self.relabeling
+        return self.operation == "add" and not self.relabeling and not self.group
 
     @property
-    def group(self) -> CyclicGroup:
+    def finite_group(self) -> Group:
         """The group that the task adds in, whatever its numbers are called."""
-        return cyclic_group(self.modulus)
+        return named_group(self.group) if self.group else cyclic_group(self.modulus)
 
     @property
     def elements(self) -> Elements:
         """Which element of the group each number stands for, so that operands add to the answer."""
-        own = self.group.elements
+        own = self.finite_group.elements
         if self.operation == "subtract":  # a - b adds -b
-            return Elements(own, self.group.inverses, own)
+            return Elements(own, self.finite_group.inverses, own)
         if self.operation == "multiply":  # powers of one number add their exponents
             exponents = discrete_logarithms(self.modulus + 1)
             return Elements(exponents, exponents, exponents)

@@ -8,13 +8,15 @@ name the elements. Then (a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, i
 same group (Albert 1943), which `group_of` knows.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from algophase.core.group import Group, Numbers, group_of, is_prime
-from algophase.core.known_groups import described
+from algophase.core.known_groups import described, isomorphism, name_of
+from algophase.core.named_groups import named_group, spelled_by_generators
 
 # A network follows a formula, or forms a group, from this share of all pairs on. Different formulas
 # have few pairs in common.
@@ -47,6 +49,7 @@ class Learned:
     operation: to analyze it as, "" where the analysis knows none.
     relabeling: how numbers are named so that they add, for `TaskSettings`; () where they do not
         add.
+    group: the group that they add in, for `TaskSettings`; "" where it is cyclic.
     """
 
     what: str
@@ -54,6 +57,7 @@ class Learned:
     is_group: bool = False
     operation: str = ""
     relabeling: tuple[tuple[int, ...], ...] = ()
+    group: str = ""
 
     @property
     def sentence(self) -> str:
@@ -99,7 +103,8 @@ def learned(table: Numbers) -> Learned | None:
     what = described(behind.group) + ("" if behind.same_names else ", under other names")
     if behind.group.is_cyclic:
         what = f"a cyclic group of order {len(table)} with its elements in another order"
-    return Learned(what, behind.agreement(table), is_group=True, relabeling=relabeling)
+    agreement, group = behind.agreement(table), behind.group_name
+    return Learned(what, agreement, is_group=True, relabeling=relabeling, group=group)
 
 
 def _best_formula(table: Numbers) -> tuple[str, float]:
@@ -135,12 +140,23 @@ class _Behind:
         numbers = np.arange(self.group.order)
         return bool(np.array_equal(self.first, numbers) and np.array_equal(self.second, numbers))
 
+    @functools.cached_property
+    def _spelled(self) -> tuple[str, Numbers]:
+        """How `named_group` is asked for it, and the number of each element there, (n,)."""
+        name = name_of(self.group)
+        elements = isomorphism(named_group(name), self.group) if name else None
+        if elements is None:
+            return spelled_by_generators(self.group)
+        return name, elements.argsort()
+
+    @property
+    def group_name(self) -> str:
+        return "" if self.group.is_cyclic else self._spelled[0]
+
     @property
     def relabeling(self) -> tuple[tuple[int, ...], ...]:
-        if not self.group.is_cyclic:
-            return ()
-        exponents = self.group.logarithms()
-        named = (exponents[self.first], exponents[self.second], exponents)
+        numbers = self.group.logarithms() if self.group.is_cyclic else self._spelled[1]
+        named = (numbers[self.first], numbers[self.second], numbers)
         return tuple(tuple(names.tolist()) for names in named)
 
 

@@ -72,6 +72,11 @@ class Group:
         return np.arange(self.order)
 
     @cached_property
+    def generators(self) -> list[int]:
+        """Elements whose sums are all elements: at most log2(n) of them."""
+        return list(generators_among(self.table, range(self.order)))
+
+    @cached_property
     def commutes(self) -> bool:
         return bool(np.array_equal(self.table, self.table.T))
 

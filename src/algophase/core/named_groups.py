@@ -85,6 +85,17 @@ def group_from_generators(generators: Sequence[Sequence[int]], spelled: str | No
     return Group(_permutation_table(sorted(elements)), identity=0, spelled=spelled)
 
 
+def spelled_by_generators(group: Group) -> tuple[str, Numbers]:
+    """Any group as permutations of its own elements, x taking y to x + y: generators that
+    `named_group` takes, and the number that each element has there, (n,).
+    """
+    generators = [group.table[element].tolist() for element in group.generators]
+    # Its elements are in the order of their images, the first of which is x + 0.
+    numbers = group.table[:, 0].argsort().argsort()
+    text = "; ".join(_cycles_of(tuple(images)) for images in generators)
+    return text, numbers
+
+
 def _too_large(name: str, order: str) -> str:
     return f"group {name} has {order} elements; at most {LARGEST_ORDER:,} are possible"
 

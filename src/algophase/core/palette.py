@@ -13,6 +13,8 @@ GRAY = "#8A8F98"  # visible on white and on black
 VERDICTS = {
     "Clock": (COLORS[0], "o"),
     "Pizza": (COLORS[1], "s"),
+    "multiplying": (COLORS[0], ">"),  # the Clock and the Pizza of other groups
+    "adding": (COLORS[1], "<"),
     "hybrid": (COLORS[2], "D"),
     "non-circular": (GRAY, "x"),
     "other": (COLORS[4], "P"),

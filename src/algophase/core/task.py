@@ -35,7 +35,7 @@ def answers(task: TaskSettings) -> Tensor:
     """The table of right answers by the numbers' own names, (p, p): what a network is trained
     on.
     """
-    return torch.from_numpy(task.group.answers(task.elements))
+    return torch.from_numpy(task.finite_group.answers(task.elements))
 
 
 def following(task: TaskSettings, learned: Learned) -> TaskSettings:
@@ -43,10 +43,10 @@ def following(task: TaskSettings, learned: Learned) -> TaskSettings:
     numbers add.
     """
     if learned.counts_from_one and learned.relabeling:
-        return replace(task, operation="multiply", relabeling=())
+        return replace(task, operation="multiply", relabeling=(), group="")
     if learned.relabeling:
-        return replace(task, operation="add", relabeling=learned.relabeling)
-    return replace(task, operation=learned.operation or "add", relabeling=())
+        return replace(task, operation="add", relabeling=learned.relabeling, group=learned.group)
+    return replace(task, operation=learned.operation or "add", relabeling=(), group="")
 
 
 def tokens(task: TaskSettings, pairs: Tensor) -> Tensor:

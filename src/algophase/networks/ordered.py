@@ -86,7 +86,7 @@ def ordered(network: Network) -> Network:
     any other an `Ordered`.
     """
     task = network.task
-    if task.is_addition:
+    if task.operation == "add" and not task.relabeling:
         return network
     device = next(network.parameters()).device
     first, second, outputs = (torch.from_numpy(order).to(device) for order in task.elements.names)
@@ -127,4 +127,6 @@ def _note(task: TaskSettings) -> str:
             "are shown by their discrete "
             f"logarithms to base {primitive_root(prime)}"
         )
+    if task.group:
+        return f"its numbers are shown in the order of the elements of {task.group}"
     return "it adds numbers under other names: they are shown in the order in which they add"

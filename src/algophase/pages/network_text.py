@@ -13,6 +13,10 @@ from algophase.pictures.program import Profile
 
 Record = Mapping[str, Any]  # what `algophase analyze --json` prints of something: null is undefined
 
+GROUP_HEAD = [
+    *("instance", "dimension", "kind", "form", "share", "in tables"),
+    *("without interactions", "accuracy alone", "accuracy without"),
+]
 INSTANCE_HEAD = ["instance", "form", "share", "fit", "accuracy alone", "accuracy without"]
 CIRCLE_HEAD = ["variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
 
@@ -79,6 +83,32 @@ def instance_rows(instances: Sequence[Record]) -> list[list[str]]:
         accuracies = [instance["accuracy_alone"], instance["accuracy_without"]]
         rows.append([name, form_name(instance["form"]), *shares, *map(accuracy_text, accuracies)])
     return rows
+
+
+def group_rows(instances: Sequence[Record]) -> list[list[str]]:
+    """A table of the instances of a network on a group, under `GROUP_HEAD`."""
+    rows = []
+    for instance in instances:
+        dimensions = ", ".join(map(str, instance["dimensions"]))
+        shares = [instance["share"], instance["embedding_share"], instance["adding"]]
+        accuracies = [instance["accuracy_alone"], instance["accuracy_without"]]
+        row = [", ".join(instance["representations"]), dimensions, ", ".join(instance["kinds"])]
+        rows.append(
+            [*row, instance["form"], *map(percent, shares), *map(accuracy_text, accuracies)]
+        )
+    return rows
+
+
+def group_lines(group: Record) -> list[str]:
+    """What the logits of a network on a group are functions of, in two lines."""
+    shares = group["shares"]
+    return [
+        f"of the logits' norm, {percent(shares['bi_equivariant'])} are functions of x^-1 z y^-1 "
+        f"({percent(shares['characters'])} characters)",
+        f"one-sided: {percent(shares['left'])} of (y, x^-1 z), {percent(shares['right'])} of "
+        f"(x, z y^-1); {percent(shares['readout'])} of (xy, z); "
+        f"{percent(shares['offsets'])} offsets",
+    ]
 
 
 def circle_cells(circle: Record) -> list[str]:

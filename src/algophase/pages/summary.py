@@ -5,9 +5,12 @@ program, the metrics.
 from collections.abc import Sequence
 
 from algophase.pages.network_text import (
+    GROUP_HEAD,
     INSTANCE_HEAD,
     NetworkText,
     Record,
+    group_lines,
+    group_rows,
     instance_rows,
     number,
     program_lines,
@@ -23,6 +26,8 @@ def summary(network: NetworkText, name: str = "") -> str:
     lines = [title, "=" * len(title), *_listed(network.reasons)]
     if network.instances:
         lines += ["", *_instance_lines(network)]
+    if "on_group" in record:
+        return "\n".join([*lines, *_group_lines(network)])
     if network.has_verdict:
         program = program_lines(record["program"])
         lines += ["", *_paragraph("program", program), f"  {network.certainty}"]
@@ -36,6 +41,17 @@ def summary(network: NetworkText, name: str = "") -> str:
     if record["anatomy"] is not None:
         lines += ["", "  inside the linear network:", *_anatomy_lines(record["anatomy"])]
     return "\n".join(lines)
+
+
+def _group_lines(network: NetworkText) -> list[str]:
+    """What is said of a network on a group that is not cyclic."""
+    group = network.record["on_group"]
+    lines = []
+    if group["instances"]:
+        lines += ["", *Table(GROUP_HEAD, group_rows(group["instances"])).lines(indent=2)]
+    lines += ["", *_paragraph("logits", group_lines(group)), f"  {network.certainty}", ""]
+    lines += [f"  {row.name:<22} {row.value}" for row in network.metrics]
+    return [*lines, *(f"  note: {caution}" for caution in network.record["cautions"])]
 
 
 def _listed(reasons: Sequence[str]) -> list[str]:

@@ -12,9 +12,9 @@ from algophase.analysis._pending import run_now
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.program.by_representation import (
     embedding_shares,
-    group_instances,
     keep_representations,
     linked,
+    read_group,
 )
 from algophase.core.named_groups import named_group
 from algophase.core.representations import representations
@@ -57,12 +57,12 @@ KNOWN = {
 def test_published_networks_are_sums_of_instances(name: str) -> None:
     additivity, used = KNOWN[name]
     network = load(GROUPS / f"{name}.pt").double()
-    _, instances = run_now(group_instances(network, group_read(network)))
-    assert instances.additivity == pytest.approx(additivity, abs=0.001)
-    names = [[member.name for member in one.representations] for one in instances.instances]
+    found = run_now(read_group(network, group_read(network)))
+    assert found.additivity == pytest.approx(additivity, abs=0.001)
+    names = [instance.representations for instance in found.instances]
     assert {name for members in names for name in members} == used
     assert all(len(members) == 1 for members in names)
-    shares = [instance.share for instance in instances.instances]
+    shares = [instance.share for instance in found.instances]
     assert shares == sorted(shares, reverse=True)
 
 
@@ -70,8 +70,8 @@ def test_published_networks_are_sums_of_instances(name: str) -> None:
 def test_a_network_that_memorized_is_no_sum_of_instances() -> None:
     network = load(GROUPS / "S5_MLP_hidden_dim_48_seed1.pt").double()
     group = group_read(load(GROUPS / "S5_MLP_seed1.pt"))
-    _, instances = run_now(group_instances(network, group))
-    assert instances.additivity < 0.2
+    found = run_now(read_group(network, group))
+    assert found.additivity < 0.2
 
 
 @needs_groups

@@ -42,6 +42,7 @@ class ActionSums:
     """Sums over all n^3 logits of several embeddings, the first of which is the network's own.
 
     right: (embeddings,), share of the pairs answered right
+    loss: cross-entropy over all pairs, of the first embedding
     products: (embeddings, embeddings), sums of Q_i Q_j over all triples
     offset: (embeddings, n), means over x and y
     writes: (embeddings, n, n), sum over x and y of Q(z) Q(z')
@@ -50,6 +51,7 @@ class ActionSums:
     """
 
     right: Array
+    loss: float
     products: Array
     offset: Array
     writes: Array
@@ -79,10 +81,14 @@ def action_sums(
     inverses = torch.from_numpy(group.inverses).to(first.device)
 
     def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
-        centered = center(logits, table[rows][None, ..., None])
+        right_answers = table[rows]  # (x, y)
+        centered = center(logits, right_answers[None, ..., None])
         by_pair = centered.logits.flatten(1, 2)  # (embeddings, pairs, z)
+        own = logits[0]
+        right_logits = own.gather(-1, right_answers[..., None]).squeeze(-1)
         return {
             **centered.totals,
+            "loss": (own.logsumexp(dim=-1) - right_logits).sum(),
             "writes": by_pair.transpose(1, 2) @ by_pair,
             **_means_over_actions(centered.logits[0], rows, table, inverses),
         }
@@ -116,6 +122,7 @@ def _means_over_actions(
 def _read_sums(n: int, totals: Mapping[str, Array]) -> ActionSums:
     return ActionSums(
         right=totals["right"] / n**2,
+        loss=float(totals["loss"]) / n**2,
         products=totals["products"],
         offset=totals["offset"] / n**2,
         writes=totals["writes"],

@@ -24,11 +24,13 @@ import numpy as np
 import torch
 
 from algophase.analysis._pending import Pending
-from algophase.analysis.program.actions import ActionSums, action_sums
+from algophase.analysis.program.actions import ActionSums, ClassShares, action_sums, class_shares
+from algophase.analysis.program.adding import Adding, measure_adding
 from algophase.analysis.program.instances import LONGEST_CHAIN, TINY, Chains
 from algophase.analysis.program.read import LEAST_KEY_SHARE
 from algophase.core.fourier import Array
 from algophase.core.group import Group
+from algophase.core.known_groups import name_of
 from algophase.core.lines import reaches
 from algophase.core.representations import Representation, representations
 from algophase.networks import Network
@@ -64,28 +66,74 @@ class RepresentationAlone:
 class GroupInstance:
     """One small algorithm: the representations it uses, the leading one first.
 
+    representations, dimensions, kinds: their names, the dimensions of their characters, and
+        "real", "complex" or "quaternionic".
+    embedding_share: their share of the operand tables.
     accuracy_alone, accuracy_without: of the network that keeps these alone, and that loses them.
     share_without: share of the network's logits still explained when it is left out.
+    adding, interaction: does it add or multiply (`adding`); NaN where the network does not say what
+        its hidden units read.
     """
 
-    representations: tuple[Representation, ...]
+    representations: tuple[str, ...]
+    dimensions: tuple[int, ...]
+    kinds: tuple[str, ...]
+    embedding_share: float
     share: float
     energy: float
     accuracy_alone: float
     accuracy_without: float
     share_without: float
+    adding: float
+    interaction: float
 
     def __repr__(self) -> str:
-        names = ", ".join(representation.name for representation in self.representations)
-        return f"<GroupInstance {names}: {self.share:.2%} of the logits>"
+        return f"<GroupInstance {', '.join(self.representations)}: {self.share:.2%} of the logits>"
+
+    @property
+    def kept(self) -> float:
+        """Of what it writes alone, how much is in the network's logits, as of an `Instance`."""
+        return self.share / self.energy
+
+    @property
+    def short(self) -> bool:
+        """Whether it is a sign alone, 1 or -1 for every element: adding and multiplying are the
+        same for a cycle of two.
+        """
+        return self.dimensions == (1,) and self.kinds == ("real",)
 
 
 @dataclass(frozen=True)
-class GroupInstances:
-    """All instances, the largest share first, and how well their sum is the network."""
+class RepresentationShare:
+    """A representation and its share of the operand tables."""
 
+    name: str
+    dimension: int
+    kind: str
+    share: float
+
+
+@dataclass(frozen=True)
+class OnGroup:
+    """What a network on a finite group computes.
+
+    name: of the group, "" where it has none that we know; order: how many elements it has;
+        classes: how many conjugacy classes.
+    accuracy, cross_entropy: over all pairs.
+    shares: of its logits by what they are functions of. embedding: of its operand tables by
+        representation, the trivial one left out.
+    instances: the largest share first; additivity: share of the logits that their sum explains;
+        remainder: share of the logits in none of them.
+    """
+
+    name: str
+    order: int
+    classes: int
+    accuracy: float
+    cross_entropy: float
+    shares: ClassShares
+    embedding: tuple[RepresentationShare, ...]
     instances: tuple[GroupInstance, ...]
-    alone: tuple[RepresentationAlone, ...]
     additivity: float
     remainder: float
 
@@ -194,49 +242,74 @@ def _serves(
     return bool(enough and orderly)
 
 
-def weigh_group_instances(
-    alone: Sequence[RepresentationAlone],
-    groups: Sequence[Sequence[RepresentationAlone]],
-    sums: ActionSums,
-) -> GroupInstances:
-    """Every instance, from the sums of the network's own tables, of each group kept and of each
-    left out.
-    """
-    count = len(groups)
-    kept = slice(1, count + 1)
-    products = sums.without_offsets
+async def read_group(network: Network, group: Group, prepared: Prepared | None = None) -> OnGroup:
+    """What a network computes, its numbers in the order of the group's elements."""
+    singles = [[representation] for representation in representations(group)[1:]]
+    sums = await keep_representations(network, group, singles, prepared=prepared)
+    alone = representations_alone(network, group, sums)
+    chains = linked(alone)
+    members = [[result.representation for result in chain] for chain in chains]
+    of_chains = await keep_representations(network, group, members, members, prepared)
+    products = of_chains.without_offsets
     whole = max(float(products[0, 0]), TINY)
-    instances = []
-    for row, group in enumerate(groups, start=1):
-        left_out = count + row
-        without = float(2 * products[0, left_out] - products[left_out, left_out])
-        instance = GroupInstance(
-            representations=tuple(result.representation for result in group),
-            share=float(products[0, row]) / whole,
-            energy=float(products[row, row]) / whole,
-            accuracy_alone=float(sums.right[row]),
-            accuracy_without=float(sums.right[left_out]),
-            share_without=without / whole,
-        )
-        instances.append(instance)
+    kept = slice(1, len(chains) + 1)
     together = float(2 * products[0, kept].sum() - products[kept, kept].sum())
-    return GroupInstances(
+    instances = [
+        _instance(network, group, chain, row, len(chains) + row, of_chains)
+        for row, chain in enumerate(chains, start=1)
+    ]
+    return OnGroup(
+        name=name_of(group),
+        order=group.order,
+        classes=len(group.class_members),
+        accuracy=float(sums.right[0]),
+        cross_entropy=sums.loss,
+        shares=class_shares(group, sums),
+        embedding=tuple(_in_tables(result) for result in alone),
         instances=tuple(instances),
-        alone=tuple(alone),
-        additivity=together / whole if groups else 0.0,
+        additivity=together / whole if chains else 0.0,
         remainder=1.0 - sum(instance.share for instance in instances),
     )
 
 
-async def group_instances(
-    network: Network, group: Group, prepared: Prepared | None = None
-) -> tuple[ActionSums, GroupInstances]:
-    """The sums of each representation kept alone, and the instances that they show."""
-    others = representations(group)[1:]
-    singles = [[representation] for representation in others]
-    sums = await keep_representations(network, group, singles, prepared=prepared)
-    alone = representations_alone(network, group, sums)
-    groups = linked(alone)
-    members = [[result.representation for result in group] for group in groups]
-    of_groups = await keep_representations(network, group, members, members, prepared)
-    return sums, weigh_group_instances(alone, groups, of_groups)
+def _in_tables(result: RepresentationAlone) -> RepresentationShare:
+    member = result.representation
+    return RepresentationShare(member.name, member.dimension, member.kind, result.embedding_share)
+
+
+def _instance(
+    network: Network,
+    group: Group,
+    chain: Sequence[RepresentationAlone],
+    row: int,
+    left_out: int,
+    sums: ActionSums,
+) -> GroupInstance:
+    """row, left_out: which of the sums are those with it alone, and without it."""
+    products = sums.without_offsets
+    whole = max(float(products[0, 0]), TINY)
+    members = [result.representation for result in chain]
+    without = float(2 * products[0, left_out] - products[left_out, left_out])
+    form = _adding_alone(network, group, members)
+    return GroupInstance(
+        representations=tuple(member.name for member in members),
+        dimensions=tuple(member.dimension for member in members),
+        kinds=tuple(member.kind for member in members),
+        embedding_share=sum(result.embedding_share for result in chain),
+        share=float(products[0, row]) / whole,
+        energy=max(float(products[row, row]), TINY) / whole,
+        accuracy_alone=float(sums.right[row]),
+        accuracy_without=float(sums.right[left_out]),
+        share_without=without / whole,
+        adding=form.adding,
+        interaction=form.interaction,
+    )
+
+
+def _adding_alone(network: Network, group: Group, members: Sequence[Representation]) -> Adding:
+    """Whether these representations, alone in the tables, add or multiply."""
+    first, second = (table.detach() for table in network.operand_tables())
+    kept = np.full((group.order, group.order), 1 / group.order) + _projection(members)
+    projection = torch.from_numpy(kept).to(first)
+    result = measure_adding(network, projection @ first, projection @ second)
+    return Adding(np.nan, np.nan) if result is None else result

@@ -174,6 +174,11 @@ class Instances:
         return f"<Instances {frequencies}: additivity {self.additivity:.2%}>"
 
 
+def no_instances(additivity: float, remainder: float, embedded: bool) -> Instances:
+    """Of a network on a group that is not cyclic, whose instances are not at frequencies."""
+    return Instances((), (), additivity, remainder, outstanding=0, embedded=embedded)
+
+
 def stands_out(components: PrincipalComponents) -> list[int]:
     """Frequencies that stand out in the embedding, p/2 included."""
     if components.count == 0:

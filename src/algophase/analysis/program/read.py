@@ -23,6 +23,7 @@ once e^{i(w_k + pi) s} times a function of c. We count (-1)^c among the offsets 
 the answer-following. Frequency p/2 has no sine: (-1)^r.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -147,6 +148,33 @@ class Program:
         table = self.readout_spectrum[:, [k - 1 for k in self.frequencies]].copy()
         np.fill_diagonal(table, 0.0)
         return table
+
+
+def no_program(order: int, accuracy: float) -> Program:
+    """Of a network on a group that is not cyclic: no frequency, and no share that is defined."""
+    undefined, nothing = math.nan, np.zeros((0, 0))
+    return Program(
+        modulus=order,
+        accuracy=accuracy,
+        norm=undefined,
+        answer_share=undefined,
+        answer_only_share=undefined,
+        sum_share=undefined,
+        readout_share=undefined,
+        offset_share=undefined,
+        rest=undefined,
+        answer_accuracy=undefined,
+        frequencies=(),
+        frequency_shares=(),
+        harmonics=nothing,
+        spectrum=np.zeros(0),
+        profiles=nothing,
+        sine_profiles=nothing,
+        readout=nothing.astype(np.complex128),
+        readout_spectrum=nothing,
+        offsets=np.zeros(0),
+        answer=nothing,
+    )
 
 
 def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> Program:

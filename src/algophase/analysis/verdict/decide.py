@@ -44,7 +44,17 @@ from algophase.core.answers import Learned
 from algophase.core.lines import exceeds, reaches, stays_within
 from algophase.core.wording import floored, form_name, remarked, share_text
 
-Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analyzed"]
+Label = Literal[
+    "Clock",
+    "Pizza",
+    "multiplying",
+    "adding",
+    "hybrid",
+    "other",
+    "lookup",
+    "not learned",
+    "not analyzed",
+]
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is
 # listed.
 ALGORITHMS = ("Clock", "Pizza", "hybrid")

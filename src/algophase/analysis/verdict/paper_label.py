@@ -54,6 +54,11 @@ class PaperVerdict:
         return f"{self.label} ({self.shape})" if self.shape else self.label
 
 
+NOT_ADDITION = PaperVerdict(
+    "non-circular", ("the paper's rules are for addition modulo p, and this is another group",)
+)
+
+
 @dataclass(frozen=True)
 class Measurements:
     """What the label rests on. NaN where a metric is undefined.
