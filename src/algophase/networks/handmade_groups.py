@@ -66,7 +66,7 @@ def multiplying_network(group: Group, names: Sequence[str] | None = None) -> MLP
         written.append(np.broadcast_to(matrices[:, :, None, :], shape).reshape(group.order, -1))
     width = sum(table.shape[1] for table in first)
     settings = MLPSettings(width, join="multiply", activation="none", own_tables=True)
-    return _filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
+    return filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
 
 
 def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
@@ -79,7 +79,8 @@ def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
     first, second, written = [], [], []
     for member in chosen_representations(group, names):
         matrices = member.matrices
-        orbit, images = _orbit(matrices)
+        orbit = smallest_orbit(matrices)
+        images = _images(matrices, orbit)
         for b in range(len(orbit)):
             for source in range(len(orbit)):
                 reads_x = np.einsum("i,xij->xj", orbit[b], matrices)  # b^T rho(x) a, a = e_j
@@ -90,14 +91,12 @@ def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
                 written += 2 * [np.repeat(writes, len(orbit[b]), axis=1)]
     width = sum(table.shape[1] for table in first)
     settings = MLPSettings(width, join="add", activation="relu", own_tables=True)
-    return _filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
+    return filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
 
 
-def _orbit(matrices: Array) -> tuple[Array, np.ndarray]:
-    """The orbit (vectors, D) of one vector, and which vector each element takes each to, (n,
-    vectors).
-
-    Of random vectors and those that one element leaves alone, that with the smallest orbit.
+def smallest_orbit(matrices: Array) -> Array:
+    """An orbit (vectors, D): of random vectors and those that one element leaves alone, that with
+    the smallest orbit.
     """
     candidates = [np.eye(matrices.shape[1])[0]]
     for matrix in matrices[1:]:
@@ -106,10 +105,14 @@ def _orbit(matrices: Array) -> tuple[Array, np.ndarray]:
         if fixed.shape[1] == 1:
             candidates.append(fixed[:, 0])
     orbits = [_distinct(matrices @ vector) for vector in candidates]
-    orbit = min(orbits, key=len)
+    return min(orbits, key=len)
+
+
+def _images(matrices: Array, orbit: Array) -> np.ndarray:
+    """Which vector of the orbit each element takes each to, (n, vectors)."""
     images = np.einsum("xij,bj->xbi", matrices, orbit)
     distances = np.abs(images[:, :, None] - orbit).max(axis=-1)
-    return orbit, distances.argmin(axis=-1)
+    return distances.argmin(axis=-1)
 
 
 def _distinct(vectors: Array) -> Array:
@@ -121,9 +124,8 @@ def _distinct(vectors: Array) -> Array:
 
 
 @torch.no_grad()
-def _filled(
-    group: Group, settings: MLPSettings, first: Array, second: Array, written: Array
-) -> MLP:
+def filled(group: Group, settings: MLPSettings, first: Array, second: Array, written: Array) -> MLP:
+    """An MLP with these tables (n, width) and this read-out (width, n)."""
     network = MLP(TaskSettings(group.order, training_fraction=None), settings).double()
     network.first.copy_(torch.from_numpy(first))
     network.second.copy_(torch.from_numpy(second))
