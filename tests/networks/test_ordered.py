@@ -170,6 +170,9 @@ def test_what_is_no_task(settings: dict[str, object], said: str) -> None:
 def test_a_model_that_cannot_tell_its_operands_apart_does_not_subtract() -> None:
     with pytest.raises(InputError, match="cannot tell a from b"):
         RunSettings(TASKS["subtract"], LinearSettings("alpha"))
+    with pytest.raises(InputError, match="cannot tell a from b"):
+        RunSettings(TaskSettings(group="S3"), LinearSettings("alpha"))
+    RunSettings(TaskSettings(group="Z2xZ2"), LinearSettings("alpha"))
 
 
 def test_a_transformer_with_biases_is_put_in_order_from_outside() -> None:

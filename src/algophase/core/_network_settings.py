@@ -185,6 +185,14 @@ class TransformerSettings(NetworkSettings):
         return dataclasses.replace(self, attention_rate=1.0)
 
 
+def _commutes(task: TaskSettings) -> bool:
+    """Whether (a, b) and (b, a) have the same answer."""
+    if task.group and not task.finite_group.commutes:
+        return False
+    renamed_apart = len(task.relabeling) > 1 and task.relabeling[0] != task.relabeling[1]
+    return task.operation != "subtract" and not renamed_apart
+
+
 @dataclass(frozen=True)
 class LinearSettings(NetworkSettings):
     """The linear models of appendix E.
@@ -230,10 +238,7 @@ class LinearSettings(NetworkSettings):
 
     def check_task(self, task: TaskSettings) -> None:
         super().check_task(task)
-        renamed_apart = len(task.relabeling) > 1 and task.relabeling[0] != task.relabeling[1]
-        if self.model in ("alpha", "beta", "gamma") and (
-            task.operation == "subtract" or renamed_apart
-        ):
+        if self.model in ("alpha", "beta", "gamma") and not _commutes(task):
             raise InputError(
                 f"model {self.model} adds two embeddings of one table: it cannot tell a from b, "
                 "as this task needs"

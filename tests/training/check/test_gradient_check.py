@@ -13,6 +13,7 @@ from algophase.networks import initialize
 from algophase.training.check import _states as of_states
 from algophase.training.check import gradient_check
 from algophase.training.check._states import STATES, states
+from algophase.training.check.cases import cases
 from algophase.training.check.gradient_check import (
     TRAINED_TOLERANCES,
     WAYS,
@@ -21,7 +22,6 @@ from algophase.training.check.gradient_check import (
     ElevenBitProducts,
     Expected,
     away_from_kinks,
-    cases,
     check,
     compare,
     expected,
@@ -44,7 +44,7 @@ def test_engines_pass_in_every_state() -> None:
     some = [
         (name, runs)
         for name, runs in cases(small=True)
-        if name in ("1 layer, p 7, relu", "linear beta, p 7")
+        if name in ("1 layer, p 7, relu", "linear beta, p 7", "1 layer, S3, relu")
     ]
     results = list(check(distinct_engines(), CPU, ("float32", "float64"), some))
     assert {(result.engine, result.state) for result in results} == {

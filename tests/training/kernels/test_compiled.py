@@ -36,6 +36,9 @@ CASES = [
     ("TaskSettings()", "TransformerSettings(256, 2)"),
     ("TaskSettings(113, equals_sign=True)", "TransformerSettings(128, 2)"),
     ("TaskSettings(113)", "LinearSettings('beta')"),
+    ("TaskSettings(group='S5')", "TransformerSettings()"),
+    ("TaskSettings(group='S5')", "TransformerSettings(512)"),
+    ("TaskSettings(group='A5')", "LinearSettings('delta')"),
 ]
 
 

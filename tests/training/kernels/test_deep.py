@@ -42,6 +42,7 @@ CASES = {
         TaskSettings(modulus=5, operation="subtract"),
         [TransformerSettings(16, 2, 1, "gelu", 1.0)],
     ),
+    "group": (TaskSettings(group="S3"), [TransformerSettings(16, 2, 1, "gelu", 0.37)]),
     "many pairs": (TaskSettings(modulus=17), [TransformerSettings(16, 2, 8, "gelu", 1.0)]),
     "many outputs": (
         TaskSettings(modulus=67, training_fraction=0.05),

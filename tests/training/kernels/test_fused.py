@@ -40,6 +40,23 @@ CASES = {
     ),
     "eight heads": (TaskSettings(modulus=17), [TransformerSettings(32, 1, 8, "gelu", 1.0)]),
     "many outputs": (TaskSettings(modulus=67), [TransformerSettings(16, 1, 1, "gelu", 1.0)]),
+    "group": (TaskSettings(group="S3"), [TransformerSettings(16, 1, 1, "relu", 0.37)]),
+    "group, separate, equals sign": (
+        TaskSettings(group="D4", separate_vocabularies=True, equals_sign=True),
+        [TransformerSettings(12, 1, 1, "gelu", 0.37)],
+    ),
+    "subtraction": (
+        TaskSettings(5, operation="subtract"),
+        [TransformerSettings(16, 1, 1, "gelu", 0.37)],
+    ),
+    "multiplication": (
+        TaskSettings.multiplication(7),
+        [TransformerSettings(16, 1, 1, "gelu", 0.37)],
+    ),
+    "relabeling": (
+        TaskSettings(5, relabeling=((1, 0, 2, 4, 3), (0, 2, 1, 3, 4), (4, 3, 2, 1, 0))),
+        [TransformerSettings(16, 1, 1, "gelu", 0.37)],
+    ),
 }
 
 
@@ -51,7 +68,7 @@ def runs_of(case: str) -> list[RunSettings]:
     ]
 
 
-QUICK = ("one head", "separate, equals sign")
+QUICK = ("one head", "separate, equals sign", "group")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +79,7 @@ def test_gradients_are_the_specifications(case: str) -> None:
     assert error < 5e-3, parameter
 
 
-@pytest.mark.parametrize("case", ["one head", pytest.param("equals sign", marks=LONG)])
+@pytest.mark.parametrize("case", ["one head", "group", pytest.param("equals sign", marks=LONG)])
 def test_wide_networks_take_another_way_to_the_same_gradients(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,9 +129,12 @@ def test_gradients_stay_right(state: str, wide: int, monkeypatch: pytest.MonkeyP
     assert cosine > 0.999
 
 
-def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
+@pytest.mark.parametrize(
+    "case", ["separate, equals sign", pytest.param("group, separate, equals sign", marks=LONG)]
+)
+def test_padding_has_no_gradient_and_all_pairs_are_judged(case: str) -> None:
     """Also the padding of heads and their sizes, which is not part of any network."""
-    (run,) = runs_of("separate, equals sign")
+    (run,) = runs_of(case)
     engine, plain = FusedTransformer([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
     engine.loss_and_gradient()
     exported = sum(value.count_nonzero() for value in engine.export(engine.gradients).values())
@@ -177,6 +197,17 @@ def test_two_launches_are_the_optimizer() -> None:
     assert torch.equal(kernels.alive, plain.alive)
 
 
+def test_right_answers_are_looked_up_for_all_but_addition_by_its_own_names() -> None:
+    """A group of 128 elements has answers up to 127, the largest that eight bits hold."""
+    cpu, small = torch.device("cpu"), TransformerSettings(4, 1, 1)
+    assert FusedTransformer([RunSettings(SHARED, small)], cpu, "half").values["LABELS"] is None
+    run = RunSettings(TaskSettings(group="D64"), small)
+    assert "it needs a CUDA device" in str(FusedTransformer.unsupported(run, cpu))
+    labels = FusedTransformer([run], cpu, "half").values["LABELS"]
+    for a, b in ((0, 127), (127, 0), (65, 3), (3, 65)):
+        assert labels.flatten()[a + 256 * b] == run.task.finite_group.sum(a, b)
+
+
 def test_another_precision_is_an_error() -> None:
     with pytest.raises(InputError, match="precision is 'tf32'; this engine has half"):
         FusedTransformer(runs_of("one head"), DEVICE, "tf32")
@@ -194,3 +225,5 @@ def test_what_it_cannot_train_is_told() -> None:
         (TransformerSettings(layers=2), "one layer, not 2"),
     ):
         assert reason in str(FusedTransformer.unsupported(RunSettings(network=network), cuda))
+    large = RunSettings(TaskSettings(group="D65"))
+    assert "at most 128 outputs, not 130" in str(FusedTransformer.unsupported(large, cuda))

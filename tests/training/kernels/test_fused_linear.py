@@ -36,6 +36,27 @@ def test_gradients_are_the_specifications(model: str) -> None:
     assert error < 5e-3, parameter
 
 
+@pytest.mark.parametrize(
+    ("model", "group"),
+    [
+        ("delta", "S3"),
+        ("beta", "Z2xZ2"),
+        pytest.param("alpha-prime", "Q8", marks=LONG),
+        pytest.param("alpha", "Z2xZ4", marks=LONG),
+        pytest.param("gamma", "Z3xZ3", marks=LONG),
+    ],
+)
+def test_right_answers_of_a_group_are_looked_up(model: str, group: str) -> None:
+    task, network = TaskSettings(group=group), LinearSettings(model, 12, 10)
+    run = away_from_kinks(RunSettings(task, network))
+    parameter, error, _ = compare(FusedLinear, [run], DEVICE, "half")
+    assert error < 5e-3, parameter
+    engine, plain = FusedLinear([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
+    (losses, right), (expected_losses, expected_right) = engine.all_pairs(), plain.all_pairs()
+    torch.testing.assert_close(losses.double(), expected_losses, rtol=1e-2, atol=0)
+    assert torch.equal(right, expected_right)
+
+
 @LONG
 @pytest.mark.parametrize("model", LINEAR_MODELS)
 @pytest.mark.parametrize(("modulus", "width", "hidden"), [(17, 40, 130), (67, 20, 16)])
@@ -109,10 +130,6 @@ def test_what_it_cannot_train_is_told() -> None:
         ),
         (replace(run, task=TaskSettings(131)), "at most 128 outputs, not 131"),
         (RunSettings(), "linear models, not transformer networks"),
-        (
-            RunSettings(TaskSettings(7, operation="subtract"), LinearSettings("delta")),
-            "it knows addition",
-        ),
     ):
         assert reason in str(FusedLinear.unsupported(other, cuda))
     with pytest.raises(InputError, match="precision is 'tf32'; this engine has half"):

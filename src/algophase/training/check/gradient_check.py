@@ -33,15 +33,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from algophase.core.errors import InputError
 from algophase.core.settings import (
-    LINEAR_MODELS,
-    LinearSettings,
     RunSettings,
-    TaskSettings,
-    TransformerSettings,
 )
 from algophase.networks import initialize
 from algophase.networks.stacking import stack_key
 from algophase.training.check._states import Parameters, states
+from algophase.training.check.cases import cases
 from algophase.training.engines.engine import PRECISIONS, Engine
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines
@@ -281,87 +278,6 @@ def away_from_kinks(run: RunSettings) -> RunSettings:
 
 def _smooth(run: RunSettings) -> bool:
     return bool(run.network.to_dict().get("activation") == "gelu")
-
-
-def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
-    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once,
-    moduli 7 and 12 (and 23, 59, 113)."""
-    rates = (0.0, 0.37, 1.0)
-    widths = (12, 16, 9) if small else (33, 20, 12)
-    for p in (7, 12) if small else (7, 12, 23, 59, 113):
-        for activation in ("relu", "gelu"):
-            yield (
-                f"1 layer, p {p}, {activation}",
-                _transformers(TaskSettings(modulus=p), rates, widths, 1, activation),
-            )
-    for layers in (2,) if small else (2, 4):
-        for p in (7,) if small else (7, 23):
-            yield (
-                f"{layers} layers, p {p}, relu",
-                _transformers(TaskSettings(modulus=p), rates, widths, layers, "relu"),
-            )
-        if not small:
-            yield (
-                f"{layers} layers, p 59, gelu",
-                _transformers(TaskSettings(), rates, widths, layers, "gelu"),
-            )
-    p = 7 if small else 59
-    equals = TaskSettings(modulus=p, equals_sign=True)
-    layouts = {
-        "separate vocabularies": TaskSettings(modulus=p, separate_vocabularies=True),
-        "equals sign": equals,
-        "separate, equals sign": TaskSettings(
-            modulus=p, separate_vocabularies=True, equals_sign=True
-        ),
-        "equals sign, outputs of numbers": TaskSettings(
-            modulus=p, equals_sign=True, outputs="modulus"
-        ),
-        "subtraction": TaskSettings(modulus=p, operation="subtract"),
-        "multiplication": TaskSettings.multiplication(p, equals_sign=True),
-    }
-    for name, task in layouts.items():
-        yield f"1 layer, p {p}, {name}", _transformers(task, rates, widths, 1, "gelu")
-    yield f"1 layer, p {p}, relu, equals sign", _transformers(equals, rates, widths, 1, "relu")
-    if not small:
-        yield "2 layers, p 59, equals sign", _transformers(equals, rates, widths, 2, "gelu")
-        yield (
-            "4 layers, p 59, width 128",
-            _transformers(TaskSettings(), rates, (128, 128, 128), 4, "gelu"),
-        )
-        wide = {"": TaskSettings(), ", equals sign": equals}
-        for name, task in wide.items():
-            yield (
-                f"1 layer, p 59, width 128{name}",
-                _transformers(task, rates, (128, 128, 128), 1, "gelu"),
-            )
-            yield f"1 layer, p 59, width 512{name}", _transformers(task, (0.37,), (512,), 1, "gelu")
-        yield (
-            "1 layer, p 113, equals sign",
-            _transformers(TaskSettings(113, equals_sign=True), rates, widths, 1, "gelu"),
-        )
-    for model in LINEAR_MODELS:
-        size = (12, 10) if small else (256, 256)
-        settings = LinearSettings(model=model, width=size[0], hidden=size[1])
-        yield (
-            f"linear {model}, p {p}",
-            [
-                RunSettings(task=TaskSettings(modulus=p), network=settings, seed=seed)
-                for seed in (1, 1001)
-            ],
-        )
-
-
-def _transformers(
-    task: TaskSettings, rates: Sequence[float], widths: Sequence[int], layers: int, activation: str
-) -> list[RunSettings]:
-    return [
-        RunSettings(
-            task=task,
-            network=TransformerSettings(width, layers, 4, activation, rate),
-            seed=1000 * index,
-        )
-        for index, (rate, width) in enumerate(zip(rates, widths, strict=True))
-    ]
 
 
 def check(

@@ -73,6 +73,16 @@ class InHalf(Engine):
     def exponents(self, *shape: int) -> Tensor:
         return self.tensor(*shape, dtype=torch.int32)
 
+    def label_table(self) -> Tensor | None:
+        """The right answer to a and b in row b, column a, (p, 256). None for addition under its
+        own names, whose answers the kernels compute.
+        """
+        if self.task.is_addition:
+            return None
+        table = torch.zeros(self.modulus, 256, dtype=torch.int8, device=self.device)
+        table[:, : self.modulus] = self.labels.T
+        return table
+
     def launch(self, kernel: Any, *programs: int, judge: bool = False, **sizes: Any) -> Launch:
         """A kernel with so many programs per network. sizes: what this launch alone has."""
         values = self.values | self.judged if judge else self.values

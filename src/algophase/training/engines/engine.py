@@ -27,7 +27,6 @@ from algophase.training.engines.flat import Flat
 from algophase.training.engines.sizing import parameter_count
 
 PRECISIONS = ("float32", "tf32", "half", "float64")
-ONLY_ADDS = "it knows addition, and no other operation"
 
 
 class Engine:

@@ -27,7 +27,6 @@ from algophase.training.engines._fused_grids import (
 )
 from algophase.training.engines._in_half import InHalf, padded_channels, round_width, token_sizes
 from algophase.training.engines._rows import Rows, lay_out, slots_for
-from algophase.training.engines.engine import ONLY_ADDS
 from algophase.training.engines.flat import Flat
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.kernels.launch import Launch
@@ -52,8 +51,6 @@ class FusedTransformer(InHalf, GridTransformer):
             return reason
         assert isinstance(run.network, TransformerSettings)
         network, p = run.network, run.task.modulus
-        if not run.task.is_addition:
-            return ONLY_ADDS
         if network.width > MOST_WIDTH:
             return f"it takes widths up to {MOST_WIDTH}, not {network.width}"
         if network.heads > 8:
@@ -126,6 +123,7 @@ class FusedTransformer(InHalf, GridTransformer):
         self.values = self.parameter_values() | self.memory
         self.values |= self._network_sizes() | self._row_sizes()
         self.values |= {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights, "JUDGE": False}
+        self.values["LABELS"] = self.label_table()
         self.judged = {"PAIRS": self.every.pairs, "WEIGHTS": self.every.weights, "JUDGE": True}
         self.judged |= {"T": self.every.count, "LOSS": self.memory["PAIR_LOSS"]}
         self.launches = self._before_grid() | self.between.launches() | self._after_grid()

@@ -23,7 +23,6 @@ from algophase.networks.stacking import power_of_two
 from algophase.training.engines._compiling import compile_for
 from algophase.training.engines._in_half import InHalf, round_width
 from algophase.training.engines._rows import Rows, lay_out
-from algophase.training.engines.engine import ONLY_ADDS
 from algophase.training.engines.flat import Flat
 from algophase.training.kernels.launch import Launch
 
@@ -48,6 +47,7 @@ class FusedLinear(InHalf):
         starts = {"AT_W2": 0, "AT_B2": 0} | self.parameter_values()
         of_rows = {"PAIRS": self.rows.pairs, "WEIGHTS": self.rows.weights}
         self.values = starts | self.sizes | self.memory | of_rows | {"JUDGE": False}
+        self.values["LABELS"] = self.label_table()
         self.judged = {"PAIRS": self.every.pairs, "WEIGHTS": self.every.weights, "JUDGE": True}
         self.judged |= {"T": self.every.count, "LOSS": self.memory["PAIR_LOSS"]}
         self.launches = self._launches()
@@ -58,8 +58,6 @@ class FusedLinear(InHalf):
         network = run.network
         if not isinstance(network, LinearSettings):
             return f"it trains linear models, not {network.kind} networks"
-        if not run.task.is_addition:
-            return ONLY_ADDS
         most = MOST_IN_TWO_LAYERS if _has_two_layers(network) else MOST_IN_ONE_LAYER
         if network.hidden > most:
             return (

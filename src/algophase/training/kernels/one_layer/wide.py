@@ -26,6 +26,7 @@ from algophase.training.kernels._shared import (
     base_rows,
     exponent,
     largest_exponent,
+    looked_up,
     one_hot,
     power,
     power_between,
@@ -178,6 +179,7 @@ def wide_logits(
     R,
     BIAS,
     PAIRS,
+    LABELS,  # the answer to a and b at a + 256 b (P, 256) int8, or None: addition modulo P
     WEIGHTS,  # (n, T) float32, 0 in padding
     SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
     EXPONENT,  # out (n, TILES) int32: of the slope
@@ -214,7 +216,7 @@ def wide_logits(
         logits = tl.dot(post, tl.load(R + m[:, None] * VP + v[None, :]), logits)
     logits += tl.load(BIAS + network * VP + v)[None, :]
     pair = tl.load(PAIRS + network * (T + 16) + row)
-    label = (pair % 256 + pair // 256) % P
+    label = (pair % 256 + pair // 256) % P if LABELS is None else looked_up(LABELS, pair)
     to_loss(
         logits, label, WEIGHTS, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
     )
