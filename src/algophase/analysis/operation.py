@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.analysis.logits.all_pairs import grid_answers
 from algophase.core.answers import Learned, learned
 from algophase.core.errors import InputError
 from algophase.core.group import Numbers, is_prime
@@ -54,7 +54,7 @@ def on_its_group(network: Network) -> Network:
     # Every group of prime order is cyclic.
     if network.run is not None or not task.is_addition or is_prime(task.modulus):
         return network
-    result = learned(grid_logits(network).argmax(dim=-1).cpu().numpy())
+    result = learned(grid_answers(network).cpu().numpy())
     if result is None or not result.group:
         return network
     taken = copy.copy(network)
@@ -75,7 +75,7 @@ def with_operation(network: Network, operation: str) -> Network:
     taken.task = replace(network.task, operation="add", relabeling=())
     taken.run = None  # whose task may be another one
     if operation == "auto":
-        result = learned(grid_logits(taken).argmax(dim=-1).cpu().numpy())
+        result = learned(grid_answers(taken).cpu().numpy())
         if result is None or not result.asked_as or result.operation == "multiply":
             return network
         taken.task = following(taken.task, result)

@@ -72,9 +72,11 @@ class Subject:
         self.tables = exact_tables(network)
         check_finite_tables(network, self.tables)
         self.resolution = resolution_of(network)
-        # The logits of all pairs take this at least: refused before anything is computed.
-        least = FLOAT64 * network.task.modulus**3
-        require(least, torch.device(device), f"network {network.id}: its logits")
+        if network.task.finite_group.is_cyclic:
+            # The logits of all pairs take this at least: refused before anything is computed. On
+            # other groups they are summed up some rows at a time.
+            least = FLOAT64 * network.task.modulus**3
+            require(least, torch.device(device), f"network {network.id}: its logits")
         self.network: Network = in_float64(network, device)
         check_steady(self.network)
 

@@ -64,7 +64,7 @@ class OneLayerPairs:
         return query, key, written.unflatten(-1, (self.heads + 1, -1))
 
     def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
-        heads, rate, hidden = self.heads, self.rate, len(self.readout)
+        heads, rate = self.heads, self.rate
         positions = torch.stack([first, second]) + self.position_embeddings[:2, None, None]
         queries, (first_key, second_key), (of_first, of_others) = self.of_tokens(positions)
         # Scores of the position that asks, the last: it is b's, or the equals sign's, which asks
@@ -96,7 +96,7 @@ class OneLayerPairs:
             to_first, *to_others = rate * softmax + (1 - rate)
             return to_first, torch.cat(to_others, dim=1)
 
-        def logits(embeddings: slice, rows: slice) -> Tensor:
+        def reads(embeddings: slice, rows: slice) -> Tensor:
             to_first, to_others = patterns(embeddings, rows)
             # What is written directly counts once.
             to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)
@@ -104,8 +104,13 @@ class OneLayerPairs:
             by_a = of_first[embeddings, rows, :heads]
             pre = to_first.permute(0, 2, 3, 1) @ by_a  # (n, a, b, m + v)
             pre += by_b.transpose(1, 2)
-            post = self.activation(pre[..., :hidden]).flatten(0, 2)
-            direct = pre[..., hidden:].flatten(0, 2)
-            return torch.addmm(direct, post, self.readout).unflatten(0, pre.shape[:3])
+            return pre
 
-        return logits
+        return PairLogits(reads, self._logits)
+
+    def _logits(self, read: Tensor) -> Tensor:
+        """From pre-activations and direct logits (n, a, b, m + v)."""
+        hidden = len(self.readout)
+        post = self.activation(read[..., :hidden]).flatten(0, 2)
+        direct = read[..., hidden:].flatten(0, 2)
+        return torch.addmm(direct, post, self.readout).unflatten(0, read.shape[:3])

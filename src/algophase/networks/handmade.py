@@ -24,6 +24,7 @@ from algophase.core.settings import ClockSettings, LinearSettings, TaskSettings
 from algophase.networks.jacobians import Jacobians
 from algophase.networks.linear import Linear, Table
 from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.pair_logits import PairLogits, Prepared, pair_elements
 from algophase.networks.parts import HiddenReads
 
 
@@ -98,15 +99,33 @@ class Clock(Network):
 
         return HiddenReads(self.embed.weight.shape[1], self._product, logits)
 
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """As any network's, but it says that the products are what is read."""
+        width = self.embed.weight.shape[1]
+
+        def of_tables(first: Tensor, second: Tensor) -> PairLogits:
+            def reads(embeddings: slice, rows: slice) -> Tensor:
+                return _products(first[embeddings, rows, None], second[embeddings, None])
+
+            return PairLogits(reads, lambda read: read @ self.embed.weight.T)
+
+        return Prepared(of_tables, pair_elements(self), units=width)
+
     def _product(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
-        a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (n, circles, 2)
-        real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]
-        imaginary = a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]
-        return record(cache, "hook_product", torch.stack([real, imaginary], dim=-1).flatten(-2))
+        return record(cache, "hook_product", _products(first, second))
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {"embed.weight": InitialValues("normal", 1.0)}
+
+
+def _products(first: Tensor, second: Tensor) -> Tensor:
+    """Of embeddings (..., width) as complex numbers, one per circle."""
+    a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (..., circles, 2)
+    real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]
+    imaginary = a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]
+    return torch.stack([real, imaginary], dim=-1).flatten(-2)
 
 
 @torch.no_grad()

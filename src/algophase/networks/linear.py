@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks.jacobians import Jacobians, slope
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.networks.pair_logits import PairLogits, Prepared, pair_elements
+from algophase.networks.pair_logits import PairLogits, Prepared, of_two_tokens, pair_elements
 from algophase.networks.parts import HiddenReads, HiddenUnits, SumLayers
 
 EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
@@ -111,7 +111,8 @@ class Linear(Network):
     @torch.no_grad()
     def pair_logits(self) -> Prepared:
         """L_1(x_1) and L_1(x_2) once per token."""
-        return Prepared(self._by_tokens, pair_elements(self), len(self.l1.weight))
+        units = len(self.l1.weight)
+        return Prepared(self._by_tokens, pair_elements(self), units, units)
 
     def _by_tokens(self, first: Tensor, second: Tensor) -> PairLogits:
         layer = self.l1
@@ -122,16 +123,14 @@ class Linear(Network):
             of_first, of_second = layer(first), second @ layer.weight.T
             if self.settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
                 of_first = of_first + layer.bias
-        readout = self.unembed.weight.T
+        return of_two_tokens(of_first, of_second, self._logits_from_reads)
 
-        def logits(embeddings: slice, rows: slice) -> Tensor:
-            pre = of_first[embeddings, rows, None] + of_second[embeddings, None]  # (n, a, b, m)
-            hidden = pre.relu_()
-            if self._has_two_layers:
-                hidden = self.l2(hidden).relu_()
-            return hidden @ readout
-
-        return logits
+    def _logits_from_reads(self, read: Tensor) -> Tensor:
+        """Logits (..., outputs) of what L_1 gives, (..., m)."""
+        hidden = read.relu()
+        if self._has_two_layers:
+            hidden = self.l2(hidden).relu_()
+        return hidden @ self.unembed.weight.T
 
     def sum_layers(self) -> SumLayers | None:
         """All but model delta, which concatenates."""
@@ -151,10 +150,7 @@ class Linear(Network):
         """What L_1 gives: a sum over the two operands by construction."""
 
         def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
-            hidden = torch.relu(read)
-            if self._has_two_layers:
-                hidden = torch.relu(self.l2(hidden))
-            return hidden @ self.unembed.weight.T
+            return self._logits_from_reads(read)
 
         layer = self.hidden_layer()
         return HiddenReads(layer.units, layer.pre_activations, logits)

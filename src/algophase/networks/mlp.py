@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.pair_logits import PairLogits, Prepared, of_two_tokens, pair_elements
 from algophase.networks.parts import HiddenReads
 
 ACT: dict[str, Callable[[Tensor], Tensor]] = {
@@ -61,9 +62,34 @@ class MLP(Network):
                 joined = torch.cat([first, second], dim=-1)
         return joined @ self.W if self.settings.layer else joined
 
+    def _logits_from_reads(self, read: Tensor) -> Tensor:
+        return ACT[self.settings.activation](read) @ self.W_U
+
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """What each operand gives the hidden units once per token, where these are added."""
+        units = len(self.W_U)
+        return Prepared(self._by_tokens, pair_elements(self), units, units)
+
+    def _by_tokens(self, first: Tensor, second: Tensor) -> PairLogits:
+        join, layer = self.settings.join, self.settings.layer
+        if join == "multiply":
+
+            def products(embeddings: slice, rows: slice) -> Tensor:
+                joined = first[embeddings, rows, None] * second[embeddings, None]
+                return joined @ self.W if layer else joined
+
+            return PairLogits(products, self._logits_from_reads)
+        if layer and join == "concatenate":
+            left, right = self.W.chunk(2)
+            return of_two_tokens(first @ left, second @ right, self._logits_from_reads)
+        if layer:
+            return of_two_tokens(first @ self.W, second @ self.W, self._logits_from_reads)
+        return of_two_tokens(first, second, self._logits_from_reads)
+
     def hidden_reads(self) -> HiddenReads:
         def logits(first: Tensor, second: Tensor, read: Tensor) -> Tensor:
-            return ACT[self.settings.activation](read) @ self.W_U
+            return self._logits_from_reads(read)
 
         return HiddenReads(len(self.W_U), self._reads, logits)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from algophase.core.group import primitive_root
 from algophase.core.settings import TaskSettings
 from algophase.networks.network import Cache, Network
+from algophase.networks.pair_logits import PairLogits, Prepared
 from algophase.networks.parts import HiddenReads, HiddenUnits
 
 
@@ -61,6 +62,21 @@ class Ordered(Network):
 
         return replace(inner, logits=logits)
 
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """The inner network's, whose answers are put in this one's order."""
+        inner = self.inner.pair_logits()
+
+        def of_tables(first: Tensor, second: Tensor) -> PairLogits:
+            pairs = inner(first, second)
+
+            def logits(read: Tensor) -> Tensor:
+                return self._in_order(pairs.logits(read))
+
+            return replace(pairs, logits=logits)
+
+        return replace(inner, of_tables=of_tables)
+
     def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
         return self.inner.first_attention()
 
@@ -75,7 +91,7 @@ class Ordered(Network):
 
     def _in_order(self, logits: Tensor) -> Tensor:
         order, p = self.get_buffer("outputs"), self.task.modulus
-        return torch.cat([logits[:, order], logits[:, p:]], dim=1)
+        return torch.cat([logits[..., order], logits[..., p:]], dim=-1)
 
 
 def ordered(network: Network) -> Network:

@@ -1,8 +1,8 @@
 """Logits of many embeddings of one network, some rows of the grid of pairs at a time.
 
 A pair of tokens (a, b) shares all that each token does by itself. A network that can does that work
-once per token (`Network.pair_logits` of the linear models and of one-layer transformers). Any other
-runs every pair. All agree up to rounding, which is tested.
+once per token (`Network.pair_logits` of the linear models, of MLPs and of one-layer transformers).
+Any other runs every pair. All agree up to rounding, which is tested.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,33 @@ if TYPE_CHECKING:
 
 # Numbers of one block on a CPU: activations that stay in its cache are worth more than few calls.
 CACHED_ELEMENTS = 250_000
-# Logits (n, a, b, outputs) of some of n embeddings and some rows of the first operand.
-PairLogits = Callable[[slice, slice], Tensor]
+
+
+@dataclass(frozen=True)
+class PairLogits:
+    """Logits (n, a, b, outputs) of some of n embeddings and some rows of the first operand.
+
+    reads: what the hidden units read, and after these what passes them by, (n, a, b, columns); the
+        logits themselves where the network does not say what its hidden units are.
+    logits: from that, or from something else in its place; it is left unchanged.
+    """
+
+    reads: Callable[[slice, slice], Tensor]
+    logits: Callable[[Tensor], Tensor]
+
+    def __call__(self, embeddings: slice, rows: slice) -> Tensor:
+        return self.logits(self.reads(embeddings, rows))
+
+
+def of_two_tokens(
+    first: Tensor, second: Tensor, hidden_to_logits: Callable[[Tensor], Tensor]
+) -> PairLogits:
+    """Where hidden units read the sum of what each token gives, (n, p, units)."""
+
+    def reads(embeddings: slice, rows: slice) -> Tensor:
+        return first[embeddings, rows, None] + second[embeddings, None]
+
+    return PairLogits(reads, hidden_to_logits)
 
 
 @dataclass(frozen=True)
@@ -29,11 +54,13 @@ class Prepared:
     them.
 
     elements: numbers that a pair takes; token_elements: numbers kept of each token of an embedding.
+    units: how many numbers the hidden units read of a pair; 0 where the network does not say it.
     """
 
     of_tables: Callable[[Tensor, Tensor], PairLogits]
     elements: int
     token_elements: int = 0
+    units: int = 0
 
     def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
         return self.of_tables(first, second)
@@ -86,6 +113,6 @@ def by_pairs(network: "Network") -> Prepared:
                 parts.append(network.logits_from_embeddings(every_a, every_b))
             return torch.cat(parts).view(*some_first.shape[:2], p, -1)
 
-        return logits
+        return PairLogits(logits, lambda every: every)
 
     return Prepared(of_tables, pair_elements(network) * network.task.context)

@@ -282,7 +282,8 @@ class Transformer(Network):
         by_tokens = OneLayerPairs(
             self._blocks[0], self.unembed.W_U, self.pos_embed.W_pos, equals_sign
         )
-        return Prepared(by_tokens, pair_elements(self), by_tokens.columns.shape[1])
+        columns, units = by_tokens.columns.shape[1], len(by_tokens.readout)
+        return Prepared(by_tokens, pair_elements(self), columns, units)
 
     def hidden_layer(self) -> HiddenUnits | None:
         """The first layer's MLP at the last position."""

@@ -84,4 +84,4 @@ def test_shares_of_a_table_add_up() -> None:
 
 
 def test_nothing_is_linked_where_nothing_is_key() -> None:
-    assert linked([]) == []
+    assert linked([], np.zeros((0, 0)), 7) == []

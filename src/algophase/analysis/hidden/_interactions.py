@@ -122,7 +122,11 @@ class _Without(Subject):
             stream = self.layer.stream(*on_grid(self.network, tables))
             by_embedding.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))
         logits = torch.stack(by_embedding)
-        return lambda embeddings, rows: logits[embeddings, rows]
+
+        def of_rows(embeddings: slice, rows: slice) -> Tensor:
+            return logits[embeddings, rows]
+
+        return PairLogits(of_rows, lambda every: every)
 
     def run(self) -> None:
         """Nothing at once: neither logits nor similarities are the transformer's own."""

@@ -45,6 +45,22 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
         >>> logits[8, 20].argmax().item()  # (8 + 20) mod 23
         5
     """
+    return _over_pairs(network, tables, lambda logits: logits)
+
+
+def grid_answers(network: Network) -> Tensor:
+    """What is answered for each pair, (p, p), the first of several largest outputs: as of
+    `grid_logits`, some rows at a time.
+    """
+    return _over_pairs(network, None, lambda logits: logits.argmax(dim=-1))
+
+
+def _over_pairs(
+    network: Network,
+    tables: tuple[Tensor, Tensor] | None,
+    result_of: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """What `result_of` gives of the logits (rows, p, outputs) of some rows a, for all rows."""
     check_network(network)
     network = ordered(network)
     with at_inference(network):
@@ -57,11 +73,12 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
         def of_rows(rows: slice) -> list[Tensor]:
             a = firsts[rows, None].expand(-1, p, -1).flatten(0, 1)
             b = seconds[embedding[rows]].flatten(0, 1)
-            return [network.checked_logits(a, b).unflatten(0, (-1, p))]
+            logits = network.checked_logits(a, b).unflatten(0, (-1, p))
+            return [result_of(logits)]
 
         chunks = slices(len(firsts), rows_per_chunk(network, p))
-        (logits,) = joined(of_rows, chunks, f"network {network.id}: its logits")
-    return logits.unflatten(0, first.shape[:-1])
+        (result,) = joined(of_rows, chunks, f"network {network.id}: its logits")
+    return result.unflatten(0, first.shape[:-1])
 
 
 def _label_index(logits: Tensor, rows: slice = slice(None)) -> Tensor:

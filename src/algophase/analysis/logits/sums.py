@@ -31,8 +31,9 @@ from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, require, workers_that_fit
 from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
-from algophase.networks.pair_logits import Prepared
+from algophase.networks.pair_logits import PairLogits, Prepared
 
+Totals = dict[str, Tensor]  # sums by name
 STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centered, compared, reordered
 SUM_COPIES = 2  # arrays over (d, r) of all embeddings: a worker's, and one that waits to be added
 
@@ -114,12 +115,41 @@ def totals_over_rows(
     totals_of: Callable[[Tensor, slice], dict[str, Tensor]],
     sum_bytes: int,
     prepared: Prepared | None = None,
-) -> dict[str, Tensor]:
+    *,
+    beside_logits: bool = True,
+) -> Totals:
     """Sums over all pairs of operand tables (n, p, width), some rows of the first operand at a
     time.
 
     totals_of: the sums over some rows, by name, from the logits (n, rows, p, outputs) and the rows.
-    sum_bytes: the memory that these sums take.
+    sum_bytes: the memory that these sums take. beside_logits: whether all logits of the network are
+        kept meanwhile.
+    """
+
+    def totals_of_strip(pairs: PairLogits, embeddings: list[slice], rows: slice) -> Totals:
+        logits = [pairs(some, rows).double() for some in embeddings]  # (n, a, b, outputs)
+        every = logits[0] if len(logits) == 1 else torch.cat(logits)
+        return totals_of(every, rows)
+
+    return totals_over_strips(
+        network, first, second, totals_of_strip, sum_bytes, prepared, beside_logits=beside_logits
+    )
+
+
+def totals_over_strips(
+    network: Network,
+    first: Tensor,
+    second: Tensor,
+    totals_of: Callable[[PairLogits, list[slice], slice], Totals],
+    sum_bytes: int,
+    prepared: Prepared | None = None,
+    *,
+    beside_logits: bool = True,
+) -> Totals:
+    """The same, where the sums are not of the logits alone.
+
+    totals_of: the sums over some rows, by name, from what gives the logits, how many embeddings to
+        take at once, and the rows.
     """
     n, p = first.shape[:2]
     on_cpu = first.device.type == "cpu" and network.concurrent
@@ -132,17 +162,17 @@ def totals_over_rows(
         logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
         token_bytes = 2 * FLOAT64 * n * p * prepared.token_elements
         strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes + SUM_COPIES * sum_bytes
-        kept_bytes = p * logit_bytes + token_bytes + sum_bytes
+        kept_bytes = token_bytes + sum_bytes
+        if beside_logits:
+            kept_bytes += p * logit_bytes
         what = f"network {network.id}: its logits and those of {n} of its embeddings' parts"
         require(kept_bytes + strip_bytes, first.device, what, share=1.0)
         workers = workers_that_fit(threads, strip_bytes, kept_bytes, first.device)
         pair_logits = prepared(first, second)
 
         @torch.no_grad()  # which holds for the thread that says it
-        def totals_of_strip(rows: slice) -> dict[str, Tensor]:
-            logits = [pair_logits(group, rows).double() for group in groups]  # (n, a, b, outputs)
-            every = logits[0] if len(logits) == 1 else torch.cat(logits)
-            return totals_of(every, rows)
+        def totals_of_strip(rows: slice) -> Totals:
+            return totals_of(pair_logits, groups, rows)
 
         return _added(side_by_side(totals_of_strip, strips, workers))
 

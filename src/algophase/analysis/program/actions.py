@@ -45,9 +45,9 @@ class ActionSums:
     loss: cross-entropy over all pairs, of the first embedding
     products: (embeddings, embeddings), sums of Q_i Q_j over all triples
     offset: (embeddings, n), means over x and y
-    writes: (embeddings, n, n), sum over x and y of Q(z) Q(z')
+    writes: (those asked for, n, n), sum over x and y of Q(z) Q(z')
     from_left: (n, n) over (y, -x + z), of the first embedding; from_right: over (x, z - y);
-        readout: over (x + y, z)
+        readout: over (x + y, z); all three empty if they were not asked for
     """
 
     right: Array
@@ -72,29 +72,39 @@ def action_sums(
     first: Tensor,
     second: Tensor,
     prepared: Prepared | None = None,
+    *,
+    classes: bool = True,
+    writers: slice = slice(0),
 ) -> Pending[ActionSums]:
     """The sums of operand tables (embeddings, n, width) of one network, whose numbers are the
     group's.
+
+    classes: whether `class_shares` will want them. writers: of which embeddings to sum `writes`,
+        which takes more work than the logits.
     """
-    embeddings, n = first.shape[:2]
+    n = first.shape[1]
     table = torch.from_numpy(group.table).to(first.device)
     inverses = torch.from_numpy(group.inverses).to(first.device)
 
     def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
         right_answers = table[rows]  # (x, y)
         centered = center(logits, right_answers[None, ..., None])
-        by_pair = centered.logits.flatten(1, 2)  # (embeddings, pairs, z)
+        by_pair = centered.logits[writers].flatten(1, 2)  # (writers, pairs, z)
         own = logits[0]
         right_logits = own.gather(-1, right_answers[..., None]).squeeze(-1)
-        return {
+        totals = {
             **centered.totals,
             "loss": (own.logsumexp(dim=-1) - right_logits).sum(),
             "writes": by_pair.transpose(1, 2) @ by_pair,
-            **_means_over_actions(centered.logits[0], rows, table, inverses),
         }
+        if classes:
+            totals |= _means_over_actions(centered.logits[0], rows, table, inverses)
+        return totals
 
-    sum_bytes = FLOAT64 * (embeddings + 3) * n * n
-    totals = totals_over_rows(network, first, second, totals_of, sum_bytes, prepared)
+    sum_bytes = FLOAT64 * (len(first[writers]) + 3) * n * n
+    totals = totals_over_rows(
+        network, first, second, totals_of, sum_bytes, prepared, beside_logits=False
+    )
     return Pending(pack(totals), functools.partial(_read_sums, n))
 
 
@@ -120,15 +130,16 @@ def _means_over_actions(
 
 
 def _read_sums(n: int, totals: Mapping[str, Array]) -> ActionSums:
+    nothing = np.zeros((0, 0))
     return ActionSums(
         right=totals["right"] / n**2,
         loss=float(totals["loss"]) / n**2,
         products=totals["products"],
         offset=totals["offset"] / n**2,
         writes=totals["writes"],
-        from_left=totals["from_left"] / n,
-        from_right=totals["from_right"] / n,
-        readout=totals["readout"] / n,
+        from_left=totals["from_left"] / n if "from_left" in totals else nothing,
+        from_right=totals["from_right"] / n if "from_right" in totals else nothing,
+        readout=totals["readout"] / n if "readout" in totals else nothing,
     )
 
 

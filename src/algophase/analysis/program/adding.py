@@ -18,17 +18,20 @@ A network whose units read a sum by construction has `adding` 1. One that has pr
 hidden units (the hand-made Clock) has 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.units import on_grid
-from algophase.core.memory import FLOAT64, slabs
+from algophase.analysis._pending import Pending, pack
+from algophase.analysis.logits.sums import Totals, totals_over_strips
+from algophase.core.fourier import Array
+from algophase.core.memory import FLOAT64
 from algophase.networks import Network
-from algophase.networks.parts import HiddenReads
-
-COPIES = 4  # of what a slab of pairs takes: embeddings, reads, logits with and without interactions
+from algophase.networks.pair_logits import PairLogits, Prepared
 
 
 @dataclass(frozen=True)
@@ -41,75 +44,103 @@ class Adding:
     interaction: float
 
 
+NOT_MEASURED = Adding(np.nan, np.nan)
+
+
 @torch.no_grad()
-def measure_adding(network: Network, first: Tensor, second: Tensor) -> Adding | None:
-    """Of operand tables (n, width), for instance those that keep one representation. None where the
-    network does not say what its hidden units read.
+def measure_adding(
+    network: Network,
+    first: Tensor,
+    second: Tensor,
+    prepared: Prepared | None = None,
+    *,
+    beside_logits: bool = True,
+) -> Pending[list[Adding]]:
+    """Of operand tables (embeddings, n, width), each of which keeps one instance alone;
+    `NOT_MEASURED` where the network does not say what its hidden units read.
+
+    beside_logits: whether all logits of the network are kept meanwhile.
     """
-    hidden = network.hidden_reads()
-    if hidden is None:
-        return None
-    n = len(second)
-    pair_bytes = FLOAT64 * (2 * first.shape[1] + 2 * hidden.units + 2 * network.task.logits)
-    strips = slabs(n, COPIES * n * pair_bytes, first.device)
-    by_first, by_second, squares = _means(network, hidden, first, second, strips)
-    mean = by_first.mean(dim=0)
-    of_first = (by_first - mean).square().mean(dim=0)
-    of_second = (by_second - mean).square().mean(dim=0)
-    additive_variance = of_first + of_second
-    variance = (squares - mean.square()).sum()
-    interaction = 1 - additive_variance.sum() / variance if variance > 0 else variance
-    squared, squared_difference = _logit_sums(
-        network, hidden, first, second, strips, by_first, by_second - mean
+    prepared = prepared or network.pair_logits()
+    embeddings, n = first.shape[:2]
+    units = prepared.units
+    if not units or not embeddings:
+        return Pending(pack({}), lambda totals: [NOT_MEASURED] * embeddings)
+    in_strips = partial(
+        totals_over_strips,
+        *(network, first, second),
+        sum_bytes=2 * FLOAT64 * embeddings * n * units,
+        prepared=prepared,
+        beside_logits=beside_logits,
     )
-    adding = 1 - squared_difference / squared if squared > 0 else squared * torch.nan
-    return Adding(float(adding), max(0.0, float(interaction)))
+    means = in_strips(partial(_means_of_reads, n, units))
+    by_first, by_second = means["by_first"] / n, means["by_second"] / n  # (embeddings, n, units)
+    mean = by_first.mean(dim=1, keepdim=True)
+    of_first = (by_first - mean).square().mean(dim=1)
+    of_second = (by_second - mean).square().mean(dim=1)
+    variances = {
+        "variance": (means["squares"] / n**2 - mean[:, 0].square()).sum(dim=1),
+        "additive variance": (of_first + of_second).sum(dim=1),
+    }
+    sums = in_strips(partial(_logit_sums, n, by_first, by_second - mean))
+    return Pending(pack(sums | variances), partial(_read, n))
 
 
-def _means(
-    network: Network, hidden: HiddenReads, first: Tensor, second: Tensor, strips: list[slice]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Means of what the units read, (n, units), over the second operand and over the first; and of
-    its square over all pairs, (units,).
+def _means_of_reads(
+    n: int, units: int, pairs: PairLogits, embeddings: list[slice], rows: slice
+) -> Totals:
+    """Sums over some rows of what the units read, (embeddings, n, units), over the second operand
+    and over the first; and of its square, (embeddings, units).
     """
-    n = len(second)
-    by_first = first.new_zeros(n, hidden.units, dtype=torch.float64)
-    by_second, squares = torch.zeros_like(by_first), torch.zeros_like(by_first[0])
-    for rows in strips:
-        reads = (
-            hidden.reads(*on_grid(network, (first[rows], second))).double().unflatten(0, (-1, n))
-        )
-        by_first[rows] = reads.mean(dim=1)
-        by_second += reads.sum(dim=0) / n
-        squares += reads.square().sum(dim=(0, 1)) / n**2
-    return by_first, by_second, squares
+    by_first, by_second, squares = [], [], []
+    for some in embeddings:
+        reads = pairs.reads(some, rows)[..., :units].double()  # (embeddings, rows, n, units)
+        by_row = reads.new_zeros(len(reads), n, units)
+        by_row[:, rows] = reads.sum(dim=2)
+        by_first.append(by_row)
+        by_second.append(reads.sum(dim=1))
+        squares.append(reads.square().sum(dim=(1, 2)))
+    return {
+        "by_first": torch.cat(by_first),
+        "by_second": torch.cat(by_second),
+        "squares": torch.cat(squares),
+    }
 
 
 def _logit_sums(
-    network: Network,
-    hidden: HiddenReads,
-    first: Tensor,
-    second: Tensor,
-    strips: list[slice],
+    n: int,
     by_first: Tensor,
     by_second: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """|Y|^2 and |Y - Y'|^2, of logits centered over the labels and without offsets.
+    pairs: PairLogits,
+    embeddings: list[slice],
+    rows: slice,
+) -> Totals:
+    """Sums over some rows of Y and of Y - Y', centered over the labels: of their squares, (2,
+    embeddings), and of what they write on each label, (2, embeddings, n).
 
     by_first, by_second: what the units read without interactions is their sum.
     """
-    n = len(second)
-    squares = first.new_zeros(2, dtype=torch.float64)
-    offsets = first.new_zeros(2, n, dtype=torch.float64)
-    for rows in strips:
-        pairs = on_grid(network, (first[rows], second))
-        reads = hidden.reads(*pairs)
-        sums = (by_first[rows][:, None] + by_second).flatten(0, 1).to(reads)
-        own = hidden.logits(*pairs, reads)[:, :n].double()
-        difference = own - hidden.logits(*pairs, sums)[:, :n].double()
-        both = torch.stack([own, difference])
+    squares, offsets = [], []
+    for some in embeddings:
+        reads = pairs.reads(some, rows)
+        sums = by_first[some, rows, None] + by_second[some, None]
+        past_units = reads[..., sums.shape[-1] :]
+        own = pairs.logits(reads)[..., :n].double()
+        without = pairs.logits(torch.cat([sums.to(reads), past_units], dim=-1))[..., :n].double()
+        both = torch.stack([own, own - without])
         both = both - both.mean(dim=-1, keepdim=True)
-        squares += both.square().sum(dim=(1, 2))
-        offsets += both.sum(dim=1) / n**2
-    without_offsets = squares - n**2 * offsets.square().sum(dim=1)
-    return without_offsets[0], without_offsets[1]
+        squares.append(both.square().sum(dim=(2, 3, 4)))
+        offsets.append(both.sum(dim=(2, 3)))
+    return {"squares": torch.cat(squares, dim=1), "offsets": torch.cat(offsets, dim=1)}
+
+
+def _read(n: int, totals: Mapping[str, Array]) -> list[Adding]:
+    offsets = totals["offsets"] / n**2
+    squared, squared_difference = totals["squares"] - n**2 * np.square(offsets).sum(axis=-1)
+    results = []
+    for row, variance in enumerate(totals["variance"]):
+        adding = 1 - squared_difference[row] / squared[row] if squared[row] > 0 else np.nan
+        additive = totals["additive variance"][row]
+        interaction = 1 - additive / variance if variance > 0 else 0.0
+        results.append(Adding(float(adding), max(0.0, float(interaction))))
+    return results

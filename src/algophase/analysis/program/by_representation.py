@@ -22,8 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from algophase.analysis._pending import Pending
+from algophase.analysis._pending import Pending, pack
 from algophase.analysis.program.actions import ActionSums, ClassShares, action_sums, class_shares
 from algophase.analysis.program.adding import Adding, measure_adding
 from algophase.analysis.program.instances import LONGEST_CHAIN, TINY, Chains
@@ -51,15 +52,12 @@ class RepresentationAlone:
     offsets.
 
     embedding_share: its share of the squared norm of the operand tables, without their means
-    writes: (representations,), the energy of what it writes by the functions of z it writes on
     """
 
     representation: Representation
     embedding_share: float
     share: float
     energy: float
-    accuracy: float
-    writes: Array
 
 
 @dataclass(frozen=True)
@@ -144,17 +142,36 @@ def keep_representations(
     kept: Sequence[Sequence[Representation]],
     left_out: Sequence[Sequence[Representation]] = (),
     prepared: Prepared | None = None,
+    *,
+    classes: bool = False,
+    writes: bool = False,
 ) -> Pending[ActionSums]:
     """The sums of the network's own tables, then with each of these sets of representations kept,
     then with each left out.
+
+    classes: also those of the classes of its logits. writes: also what each of the kept sets
+        writes.
     """
+    every = np.eye(group.order)
+    matrices = [every]
+    matrices += [_keeping(group, members) for members in kept]
+    matrices += [every - _projection(members) for members in left_out]
+    first, second = _parts_of_tables(network, matrices)
+    writers = slice(1, len(kept) + 1) if writes else slice(0)
+    return action_sums(network, group, first, second, prepared, classes=classes, writers=writers)
+
+
+def _parts_of_tables(network: Network, matrices: Sequence[Array]) -> tuple[Tensor, Tensor]:
+    """The operand tables with each of these matrices (n, n) before them, (matrices, n, width)."""
     first, second = (table.detach() for table in network.operand_tables())
-    mean = np.full((group.order, group.order), 1 / group.order)
-    matrices = [np.eye(group.order)]
-    matrices += [mean + _projection(members) for members in kept]
-    matrices += [np.eye(group.order) - _projection(members) for members in left_out]
     parts = torch.from_numpy(np.stack(matrices)).to(first)
-    return action_sums(network, group, parts @ first, parts @ second, prepared)
+    return parts @ first, parts @ second
+
+
+def _keeping(group: Group, members: Sequence[Representation]) -> Array:
+    """The matrix that keeps these and the mean."""
+    mean = np.full((group.order, group.order), 1 / group.order)
+    return mean + _projection(members)
 
 
 def _projection(members: Sequence[Representation]) -> Array:
@@ -189,11 +206,6 @@ def representations_alone(
     in_tables = embedding_shares(network, group)
     products = sums.without_offsets
     whole = max(float(products[0, 0]), TINY)
-    offsets = sums.offset
-    writes = sums.writes - group.order**2 * offsets[:, :, None] * offsets[:, None, :]
-    # The energy at sigma is the trace of P_sigma times the matrix of products over z.
-    projections = np.stack([representation.projection() for representation in others])
-    energies = np.einsum("szt,ezt->es", projections, writes) / whole
     alone = []
     for row, representation in enumerate(others, start=1):
         result = RepresentationAlone(
@@ -201,63 +213,87 @@ def representations_alone(
             embedding_share=in_tables[representation.name],
             share=float(products[0, row]) / whole,
             energy=float(products[row, row]) / whole,
-            accuracy=float(sums.right[row]),
-            writes=energies[row],
         )
         alone.append(result)
     return alone
 
 
-def linked(alone: Sequence[RepresentationAlone]) -> list[list[RepresentationAlone]]:
-    """Key representations, those joined that write at each other; the largest first."""
-    column = {result.representation.name: row for row, result in enumerate(alone)}
+def key_representations(alone: Sequence[RepresentationAlone]) -> list[RepresentationAlone]:
+    """Those with at least 1% of the logits, the largest first."""
     keys = [result for result in alone if reaches(result.share, LEAST_KEY_SHARE)]
-    chains = Chains([result.representation.name for result in keys])
-    for writer, other in itertools.permutations(keys, 2):
-        names = writer.representation.name, other.representation.name
-        if _serves(writer, other, column[names[0]], column[names[1]]):
-            chains.join(names[1], names[0])
-    # A longer chain keeps nothing apart: its members are taken one by one.
-    longest = max(LONGEST_CHAIN, len(alone) // 2)
-    groups: list[list[RepresentationAlone]] = []
-    for names_of_chain in chains.groups():
-        chain = sorted((alone[column[name]] for name in names_of_chain), key=_by_share)
-        groups += [chain] if len(chain) <= longest else [[member] for member in chain]
-    return sorted(groups, key=lambda group: _by_share(group[0]))
+    return sorted(keys, key=_by_share)
 
 
 def _by_share(result: RepresentationAlone) -> tuple[float, str]:
     return -round(result.share, 9), result.representation.name
 
 
-def _serves(
-    writer: RepresentationAlone, other: RepresentationAlone, at_writer: int, at_other: int
-) -> bool:
-    """Whether one writes enough at the other, and little elsewhere. at_writer, at_other: their
-    columns in `writes`.
+def energies_written(keys: Sequence[RepresentationAlone], sums: ActionSums) -> Array:
+    """(keys, keys): of what each of the keys writes alone, the energy in the functions of z that
+    belong to each. sums: of the network's own tables, then of each key, with `writes`.
     """
-    written = float(writer.writes[at_other])
-    enough = reaches(written, LEAST_LINK * float(other.writes[at_other]))
-    orderly = reaches(written + float(writer.writes[at_writer]), LEAST_ORDER * writer.energy)
+    count = len(keys)
+    offsets = sums.offset[1 : count + 1]
+    pairs = offsets.shape[-1] ** 2
+    writes = sums.writes - pairs * offsets[:, :, None] * offsets[:, None, :]
+    energies = np.zeros((count, count))
+    for column, key in enumerate(keys):
+        # The energy at sigma is the trace of P_sigma times the matrix of products over z.
+        energies[:, column] = np.einsum("zt,ezt->e", key.representation.projection(), writes)
+    return energies / max(float(sums.without_offsets[0, 0]), TINY)
+
+
+def linked(
+    keys: Sequence[RepresentationAlone], energies: Array, count: int
+) -> list[list[RepresentationAlone]]:
+    """Key representations, those joined that write at each other; the largest first.
+
+    energies: what each writes at each (`energies_written`). count: of all representations.
+    """
+    rows = {key.representation.name: row for row, key in enumerate(keys)}
+    chains = Chains(list(rows))
+    for writer, other in itertools.permutations(rows, 2):
+        if _serves(energies, keys[rows[writer]].energy, rows[writer], rows[other]):
+            chains.join(other, writer)
+    # A longer chain keeps nothing apart: its members are taken one by one.
+    longest = max(LONGEST_CHAIN, count // 2)
+    groups: list[list[RepresentationAlone]] = []
+    for names in chains.groups():
+        chain = sorted((keys[rows[name]] for name in names), key=_by_share)
+        groups += [chain] if len(chain) <= longest else [[member] for member in chain]
+    return sorted(groups, key=lambda group: _by_share(group[0]))
+
+
+def _serves(energies: Array, whole: float, writer: int, other: int) -> bool:
+    """Whether one writes enough at the other, and little elsewhere. whole: the energy of all that
+    it writes.
+    """
+    written = float(energies[writer, other])
+    enough = reaches(written, LEAST_LINK * float(energies[other, other]))
+    orderly = reaches(written + float(energies[writer, writer]), LEAST_ORDER * whole)
     return bool(enough and orderly)
 
 
 async def read_group(network: Network, group: Group, prepared: Prepared | None = None) -> OnGroup:
     """What a network computes, its numbers in the order of the group's elements."""
     singles = [[representation] for representation in representations(group)[1:]]
-    sums = await keep_representations(network, group, singles, prepared=prepared)
+    sums = await keep_representations(network, group, singles, prepared=prepared, classes=True)
     alone = representations_alone(network, group, sums)
-    chains = linked(alone)
-    members = [[result.representation for result in chain] for chain in chains]
-    of_chains = await keep_representations(network, group, members, members, prepared)
+    keys = key_representations(alone)
+    members = [[key.representation] for key in keys]
+    of_chains = await keep_representations(network, group, members, members, prepared, writes=True)
+    chains = linked(keys, energies_written(keys, of_chains), len(alone))
+    if len(chains) < len(keys):
+        members = [[result.representation for result in chain] for chain in chains]
+        of_chains = await keep_representations(network, group, members, members, prepared)
+    forms = await _adding_alone(network, group, members, prepared)
     products = of_chains.without_offsets
     whole = max(float(products[0, 0]), TINY)
     kept = slice(1, len(chains) + 1)
     together = float(2 * products[0, kept].sum() - products[kept, kept].sum())
-    instances = [
-        _instance(network, group, chain, row, len(chains) + row, of_chains)
-        for row, chain in enumerate(chains, start=1)
-    ]
+    instances = []
+    for row, (chain, form) in enumerate(zip(chains, forms, strict=True), start=1):
+        instances.append(_instance(chain, form, row, len(chains) + row, of_chains))
     return OnGroup(
         name=name_of(group),
         order=group.order,
@@ -278,19 +314,13 @@ def _in_tables(result: RepresentationAlone) -> RepresentationShare:
 
 
 def _instance(
-    network: Network,
-    group: Group,
-    chain: Sequence[RepresentationAlone],
-    row: int,
-    left_out: int,
-    sums: ActionSums,
+    chain: Sequence[RepresentationAlone], form: Adding, row: int, left_out: int, sums: ActionSums
 ) -> GroupInstance:
     """row, left_out: which of the sums are those with it alone, and without it."""
     products = sums.without_offsets
     whole = max(float(products[0, 0]), TINY)
     members = [result.representation for result in chain]
     without = float(2 * products[0, left_out] - products[left_out, left_out])
-    form = _adding_alone(network, group, members)
     return GroupInstance(
         representations=tuple(member.name for member in members),
         dimensions=tuple(member.dimension for member in members),
@@ -306,10 +336,15 @@ def _instance(
     )
 
 
-def _adding_alone(network: Network, group: Group, members: Sequence[Representation]) -> Adding:
-    """Whether these representations, alone in the tables, add or multiply."""
-    first, second = (table.detach() for table in network.operand_tables())
-    kept = np.full((group.order, group.order), 1 / group.order) + _projection(members)
-    projection = torch.from_numpy(kept).to(first)
-    result = measure_adding(network, projection @ first, projection @ second)
-    return Adding(np.nan, np.nan) if result is None else result
+def _adding_alone(
+    network: Network,
+    group: Group,
+    sets: Sequence[Sequence[Representation]],
+    prepared: Prepared | None,
+) -> Pending[list[Adding]]:
+    """Whether each of these sets of representations, alone in the tables, adds or multiplies."""
+    if not sets:
+        return Pending(pack({}), lambda totals: [])
+    matrices = [_keeping(group, members) for members in sets]
+    first, second = _parts_of_tables(network, matrices)
+    return measure_adding(network, first, second, prepared, beside_logits=False)
