@@ -1,26 +1,49 @@
 """What pages and pictures show of an analysis, as the values that they take."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from algophase.analysis.catalogue import CIRCULARITY, listed, metrics
+from algophase.analysis.catalogue import (
+    CIRCULARITY,
+    EXACT,
+    IRRELEVANCE,
+    listed,
+    metrics,
+    quantity,
+)
+from algophase.analysis.program.by_representation import OnGroup
 from algophase.analysis.program.forms import form_curve
+from algophase.analysis.verdict.group_verdict import form_of
+from algophase.core.lines import reaches
 from algophase.core.palette import kind_of
-from algophase.core.wording import form_name
+from algophase.core.wording import form_name, share_text
 from algophase.pages.network_text import MetricRow, NetworkText, frequencies_text
-from algophase.pictures.marks import Panel
+from algophase.pictures.group_program import (
+    GroupPicture,
+    UsedRepresentation,
+    group_figure,
+    representations_panel,
+)
+from algophase.pictures.marks import Figure, Panel
 from algophase.pictures.program import (
     MOST_PROFILES,
     Profile,
     ProgramPicture,
     profile_panel,
+    program_figure,
     shares_panel,
 )
 
 if TYPE_CHECKING:
     from algophase.analysis.result import Analysis
+
+PAPER_METRICS = (EXACT, IRRELEVANCE, CIRCULARITY)
+GROUP_COLUMNS = ("group", "largest instance", "additivity", "characters")
+# Of the operand tables: a representation that is in no instance is shown from this share on.
+LEAST_IN_TABLES = 0.01
 
 
 def network_text(analysis: "Analysis") -> NetworkText:
@@ -43,23 +66,23 @@ def metric_rows(analysis: "Analysis", every: bool = False) -> list[MetricRow]:
     not shown by default.
     """
     quantities = metrics() if every else listed(analysis.metrics)
-    families = [quantity.family for quantity in quantities]
+    families = [item.family for item in quantities]
     rows = list[MetricRow]()
     name_above = ""
-    for quantity in quantities:
-        value = analysis.metrics.get(quantity.name, math.nan)
-        means_nothing = analysis.on_group is not None or not quantity.shown
+    for item in quantities:
+        value = analysis.metrics.get(item.name, math.nan)
+        means_nothing = analysis.on_group is not None or not item.shown
         if math.isnan(value) and means_nothing:
             continue
-        name = quantity.family if families.count(quantity.family) > 1 else quantity.label
+        name = item.family if families.count(item.family) > 1 else item.label
         own_name = "" if name == name_above else name
-        rows.append(MetricRow(own_name, quantity.which, quantity.text(value), quantity.name))
+        rows.append(MetricRow(own_name, item.which, item.text(value), item.name))
         name_above = name
-        if quantity.name == CIRCULARITY and len(analysis.operand_circularity) > 1:
+        if item.name == CIRCULARITY and len(analysis.operand_circularity) > 1:
             operands = zip(("first", "second"), analysis.operand_circularity, strict=True)
             for operand, circularity in operands:
                 which = f"the {operand} operand's table"
-                rows.append(MetricRow("", which, quantity.text(circularity)))
+                rows.append(MetricRow("", which, item.text(circularity)))
     return rows
 
 
@@ -93,6 +116,80 @@ def profiles(analysis: "Analysis") -> list[Profile]:
             )
         )
     return curves
+
+
+class Columns(NamedTuple):
+    """Columns of a table of networks: heads, and the cells of each network."""
+
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def columns_at_a_glance(analyses: Sequence["Analysis"]) -> Columns:
+    """What tells networks apart: the paper's metrics for addition modulo p, the group and the
+    largest instance on other groups; both, empty where they mean nothing, for networks of both
+    kinds.
+    """
+    on_groups = [analysis.on_group is not None for analysis in analyses]
+    metrics_shown = ["accuracy", *(PAPER_METRICS if not all(on_groups) else ())]
+    quantities = [quantity(name) for name in metrics_shown]
+    heads = [item.family for item in quantities]
+    heads = [*heads[:1], *(GROUP_COLUMNS if any(on_groups) else ()), *heads[1:]]
+    rows = []
+    for analysis in analyses:
+        cells = [item.text(analysis.metrics[item.name]) for item in quantities]
+        of_group = [""] * len(GROUP_COLUMNS)
+        if analysis.on_group is not None:
+            of_group = _group_cells(analysis.on_group)
+            cells[1:] = [""] * len(cells[1:])
+        rows.append([*cells[:1], *(of_group if any(on_groups) else ()), *cells[1:]])
+    return Columns(heads, rows)
+
+
+def _group_cells(on_group: OnGroup) -> list[str]:
+    """Under `GROUP_COLUMNS`."""
+    largest = "none"
+    if on_group.instances:
+        instance = on_group.instances[0]
+        largest = f"{', '.join(instance.representations)} ({share_text(instance.share)})"
+    name = on_group.name or f"order {on_group.order}"
+    shares = [on_group.additivity, on_group.shares.characters]
+    return [name, largest, *(f"{share:.2%}" for share in shares)]
+
+
+def group_picture(analysis: "Analysis") -> GroupPicture:
+    """What a picture of the program shows of a network on a group."""
+    on_group = analysis.on_group
+    assert on_group is not None
+    members = []
+    named = set[str]()
+    for instance in on_group.instances:
+        form = form_of(instance)
+        name = ", ".join(instance.representations)
+        shares = instance.embedding_share, instance.share
+        members.append(UsedRepresentation(name, form, kind_of(form), *shares))
+        named.update(instance.representations)
+    others = [member for member in on_group.embedding if member.name not in named]
+    others = [member for member in others if reaches(member.share, LEAST_IN_TABLES)]
+    others.sort(key=lambda member: -member.share)
+    members += [UsedRepresentation(member.name, "", "", member.share, 0.0) for member in others]
+    return GroupPicture(members, on_group.shares.exclusive, on_group.remainder)
+
+
+def program_of(analysis: "Analysis", title: str) -> Figure:
+    """The picture of the program of any network."""
+    if analysis.on_group is not None:
+        return group_figure(group_picture(analysis), title)
+    return program_figure(program_picture(analysis), title)
+
+
+def group_program_panels(analysis: "Analysis") -> list[Panel]:
+    """Of a network on a group: its representations, and what the logits are made of. A table's row
+    is enough.
+    """
+    picture = group_picture(analysis)
+    numbers = f"additivity {analysis.additivity:.2%}"
+    return [representations_panel(picture), shares_panel(picture, numbers)]
 
 
 def program_picture(analysis: "Analysis") -> ProgramPicture:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.circles.roles import CircleEvidence, with_role
 from algophase.analysis.hidden.anatomy import Anatomy
-from algophase.analysis.presentation import network_text, program_picture
+from algophase.analysis.presentation import network_text, program_of
 from algophase.analysis.program.by_representation import OnGroup
 from algophase.analysis.program.instances import Instances
 from algophase.analysis.program.read import Program
@@ -27,7 +27,6 @@ from algophase.core.settings import shown
 from algophase.core.wording import floored
 from algophase.pages.card import card
 from algophase.pages.summary import summary
-from algophase.pictures.program import program_figure
 from algophase.pictures.to_matplotlib import draw
 from algophase.record.codec import UNRECORDED
 
@@ -173,9 +172,9 @@ class Analysis:
 
     def plot(self) -> "Figure":
         """Draw the program as a Matplotlib figure: the instances' profiles and shares of the
-        logits.
+        logits; on a group that is not cyclic, its representations and shares.
         """
-        return draw(program_figure(program_picture(self), f"{self.id}: {self.label}"))
+        return draw(program_of(self, f"{self.id}: {self.label}"))
 
     def to_dict(self) -> dict[str, Any]:
         """The record that `algophase analyze --json` prints: numbers, text and lists, None for what

@@ -4,6 +4,7 @@ Everything that presents a network (pictures, reports, the explorer, the paper's
 specimen.
 """
 
+import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,12 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import analyze_subject
+from algophase.analysis.checks import check_network
 from algophase.analysis.circles.find import Isolation, isolate_components, isolate_group
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.logits.all_pairs import by_difference_and_sum, correct_logits, right_answers
+from algophase.analysis.operation import on_its_group
+from algophase.analysis.program.mean_logits import MeanLogits, mean_logits
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
@@ -26,6 +30,7 @@ _Key = tuple[
 ]  # frequencies of the embedding, and whether they are left out rather than kept
 MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
 MOST_ISOLATIONS = 8  # with all their logits: 1.6 MB each at p = 59
+MOST_MEANS = 16  # mean logits of a network on a group: 0.5 MB each at order 120
 
 
 @dataclass(frozen=True)
@@ -107,15 +112,18 @@ class Specimen(Subject):
         history: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         subject = None if analysis is None else analysis.subject
-        if subject is not None and subject.given is network and subject.device.type == "cpu":
+        if subject is not None and subject.device.type == "cpu" and _is_of(subject, network):
             self.__dict__.update(subject.__dict__)  # with all that was computed of it
         else:
-            super().__init__(network)
+            check_network(network)
+            on_group = analysis is None or analysis.on_group is not None
+            super().__init__(on_its_group(network) if on_group else network)
         self.name = name or str(network.id)
         self.notes = tuple(notes)
         self.history = history
         self._answers: OrderedDict[_Key, Answer] = OrderedDict()
         self._isolations: OrderedDict[_Key, Isolation] = OrderedDict()
+        self._means: OrderedDict[tuple[str, ...] | None, MeanLogits] = OrderedDict()
         if analysis is not None:
             self.analysis = replace(analysis, subject=self)
 
@@ -249,9 +257,29 @@ class Specimen(Subject):
             self.network, members, drop=drop, principal=self.components
         )
 
+    def mean_logits(self, representations: Sequence[str] | None = None) -> MeanLogits:
+        """The mean logits of a network on a group that is not cyclic, by what they are functions
+        of.
+
+        Arguments:
+            representations: the names of those to keep alone in the operand tables; all by default.
+
+        Returns:
+            A `MeanLogits`.
+        """
+        key = None if representations is None else tuple(representations)
+        means = self._means.get(key)
+        if means is None:
+            means = mean_logits(self.network, self.group, representations, self.prepared)
+            self._means[key] = means
+            while len(self._means) > MOST_MEANS:
+                self._means.popitem(last=False)
+        return means
+
     def forget_logits(self) -> None:
         """Free what is large and can be computed again, for a network that is kept for long."""
-        _ = self.whole
+        if self.group.is_cyclic:
+            _ = self.whole
         for name in ("logits", "correct", "largest_wrong", "right", "similarities"):
             self.__dict__.pop(name, None)
         self._isolations.clear()
@@ -268,6 +296,15 @@ class Specimen(Subject):
         """
         members = range(1, min(count, self.components.count) + 1)
         return isolate_components(self.network, members, principal=self.components)
+
+
+def _is_of(subject: Subject, network: Network) -> bool:
+    """Whether a subject is of this network, itself or taken as on the group of its answers."""
+    if subject.given is network:
+        return True
+    own, others = list(subject.given.parameters()), list(network.parameters())
+    same_weights = len(own) == len(others) and all(map(operator.is_, own, others))
+    return bool(own) and same_weights and subject.given.id == network.id
 
 
 def _frequencies(circles: Iterable[CircleEvidence]) -> list[int]:

@@ -277,15 +277,14 @@ def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:
-    """All networks at a glance: name, verdict, accuracy and the paper's three metrics."""
-    from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, quantity
+    """All networks at a glance: name, verdict, accuracy, and what tells them apart."""
+    from algophase.analysis.presentation import columns_at_a_glance
 
-    metrics = [quantity(name) for name in ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)]
-    head = ["network", "verdict", *(metric.family for metric in metrics)]
+    columns = columns_at_a_glance([analysis for _, analysis in analyses])
+    head = ["network", "verdict", *columns.heads]
     rows = []
-    for name, analysis in analyses:
-        values = [metric.text(analysis.metrics[metric.name]) for metric in metrics]
-        rows.append([name, analysis.label, *values])
+    for (name, analysis), cells in zip(analyses, columns.rows, strict=True):
+        rows.append([name, analysis.label, *cells])
     title = counted(len(analyses), "network")
     table = Table(head, rows, numbers=range(2, len(head)))
     return [title, "=" * len(title), *table.lines(indent=2)]

@@ -73,7 +73,7 @@ def group_from_generators(generators: Sequence[Sequence[int]], spelled: str | No
     """
     permutations = _checked_permutations(generators)
     if spelled is None:
-        spelled = "; ".join(_cycles_of(permutation) for permutation in permutations)
+        spelled = "; ".join(cycles_of(permutation) for permutation in permutations)
     identity = tuple(range(len(permutations[0])))
     elements, latest = {identity}, [identity]
     while latest:
@@ -92,7 +92,7 @@ def spelled_by_generators(group: Group) -> tuple[str, Numbers]:
     generators = [group.table[element].tolist() for element in group.generators]
     # Its elements are in the order of their images, the first of which is x + 0.
     numbers = group.table[:, 0].argsort().argsort()
-    text = "; ".join(_cycles_of(tuple(images)) for images in generators)
+    text = "; ".join(cycles_of(tuple(images)) for images in generators)
     return text, numbers
 
 
@@ -258,7 +258,7 @@ def _cycle_lists(permutation: Permutation) -> list[list[int]]:
     return cycles
 
 
-def _cycles_of(permutation: Permutation) -> str:
+def cycles_of(permutation: Permutation) -> str:
     """In cycle notation, points from 1 on: "(1 2 3)(4 5)"."""
     moved = [cycle for cycle in _cycle_lists(permutation) if len(cycle) > 1]
     if not moved:

@@ -32,6 +32,7 @@ FORMS = {
     "other": VERDICTS["other"],
     "short cycle": ("#882255", "v"),
 }
+KINDS = {"both": "hybrid", "adds": "Pizza", "multiplies": "Clock", "not measured": "other"}
 
 # What can become of a run, in the order of tables and legends
 OUTCOMES = (*VERDICTS, "not analyzed")
@@ -52,11 +53,10 @@ def in_order(outcomes: Iterable[str]) -> list[str]:
 def kind_of(form: str) -> str:
     """The key of `FORMS` for an instance's form: that of its algorithm.
 
-    "Pizza with companion" is a Pizza, "both" a hybrid. A short cycle says nothing about the
-    algorithm and has a look of its own.
+    "Pizza with companion" is a Pizza, "both" a hybrid. On a group, an instance that adds has a
+    Pizza's look and one that multiplies a Clock's. A short cycle says nothing about the algorithm
+    and has a look of its own.
     """
-    if form == "both":
-        return "hybrid"
     if form == "short cycle":
         return form
-    return form.partition(" ")[0]
+    return KINDS.get(form, form.partition(" ")[0])

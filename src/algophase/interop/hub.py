@@ -12,7 +12,7 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.interop._model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
-from algophase.reports.figures import correct_logits_figure
+from algophase.reports.figures import logits_figure
 from algophase.reports.save_figure import save_figure
 from algophase.storage.files import write_atomically
 from algophase.storage.hub import clear_errors, import_hub, is_repository
@@ -79,7 +79,7 @@ def _write(
     write_atomically(directory / MODEL_FILE, tensors)
     write_atomically(directory / CONFIG_FILE, description)
     write_atomically(directory / CARD_FILE, card.encode())
-    picture = correct_logits_figure(Specimen(network, analysis))
+    picture = logits_figure(Specimen(network, analysis))
     save_figure(picture, directory / PICTURE_FILE)
     return directory
 

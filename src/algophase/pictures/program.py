@@ -4,7 +4,7 @@ are made of.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +139,16 @@ def profile_panel(profile: Profile) -> Panel:
     )
 
 
-def shares_panel(picture: ProgramPicture, numbers: str = "") -> Panel:
+class Shares(Protocol):
+    """What the logits are made of: several bars of parts, and the share in no instance."""
+
+    @property
+    def remainder(self) -> float: ...
+
+    def bars(self) -> dict[str, list[Part]]: ...
+
+
+def shares_panel(picture: Shares, numbers: str = "") -> Panel:
     """One bar under the other. numbers: what the caption says of the whole."""
     bars = picture.bars()
     marks = list[Mark]()
@@ -155,7 +164,7 @@ def shares_panel(picture: ProgramPicture, numbers: str = "") -> Panel:
                 horizontal=True,
                 color=part.color,
                 edge="#FFFFFF",
-                name=part.name if bar == "program" else "",
+                name=part.name if bar != "instances" else "",
                 labels=[part.short_name],
                 hover=Hover("{name}: {share:.2%}", name=part.name, share=part.share),
             )

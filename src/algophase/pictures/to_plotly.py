@@ -41,6 +41,7 @@ SYMBOLS = {
     "h": "hexagon",
     "*": "star-diamond",
     "<": "triangle-left",
+    ">": "triangle-right",
 }
 NOT_INERT = re.compile(r"[^\w .,:;()+-]")  # one search is faster than to rewrite every text
 DASHES = {"-": "solid", "--": "dash", ":": "dot"}

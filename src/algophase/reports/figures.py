@@ -11,15 +11,15 @@ from typing import NamedTuple
 from algophase.analysis.catalogue import EXACT, quantity
 from algophase.analysis.circles.find import Circle, points_in_plane
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
-from algophase.analysis.presentation import program_picture
+from algophase.analysis.presentation import program_of
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.pictures.marks import Axis, Figure, HeatMap, Legend, Panel, in_rows
-from algophase.pictures.program import program_figure
 from algophase.pictures.style import check_format
 from algophase.reports.anatomy_section import readout_panel
+from algophase.reports.group_panels import by_class_figure, coset_figure
 from algophase.reports.network_panels import (
     aligned_panel,
     attention_panels,
@@ -211,7 +211,7 @@ class NetworkPicture(NamedTuple):
 
 
 def _program_figure(specimen: Specimen) -> Figure:
-    return program_figure(program_picture(specimen.analysis), specimen.title)
+    return program_of(specimen.analysis, specimen.title)
 
 
 def _has_pizza_anatomy(specimen: Specimen) -> bool:
@@ -219,11 +219,29 @@ def _has_pizza_anatomy(specimen: Specimen) -> bool:
     return anatomy is not None and bool(anatomy.pizzas)
 
 
+def _on_cycle(specimen: Specimen) -> bool:
+    return specimen.analysis.on_group is None
+
+
+def _on_group(specimen: Specimen) -> bool:
+    """On a group that is not cyclic."""
+    return specimen.analysis.on_group is not None
+
+
+def logits_figure(specimen: Specimen) -> Figure:
+    """The logits of any network: correct logits by a - b and a + b, or mean logits by cosets."""
+    return correct_logits_figure(specimen) if _on_cycle(specimen) else coset_figure(specimen)
+
+
 # By the name of its file
 PICTURES: dict[str, NetworkPicture] = {
-    "correct_logits": NetworkPicture(correct_logits_figure, lambda specimen: True),
-    "gradients": NetworkPicture(gradients_figure, lambda specimen: specimen.has_code),
+    "correct_logits": NetworkPicture(correct_logits_figure, _on_cycle),
+    "gradients": NetworkPicture(
+        gradients_figure, lambda specimen: _on_cycle(specimen) and specimen.has_code
+    ),
     "program": NetworkPicture(_program_figure, lambda specimen: specimen.analysis.verdict.known),
+    "mean_logits": NetworkPicture(by_class_figure, _on_group),
+    "cosets": NetworkPicture(coset_figure, _on_group),
     "circles": NetworkPicture(circles_figure, lambda specimen: bool(specimen.evidence)),
     "isolated_logits": NetworkPicture(
         isolated_logits_figure, lambda specimen: bool(specimen.evidence) and specimen.has_code

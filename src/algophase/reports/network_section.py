@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.catalogue import (
-    CIRCULARITY,
     EXACT,
     IRRELEVANCE,
     SYMMETRICITY,
@@ -16,7 +15,7 @@ from algophase.analysis.catalogue import (
     quantity,
 )
 from algophase.analysis.hidden.layers import additivity_by_layer
-from algophase.analysis.presentation import metric_rows, program_panels
+from algophase.analysis.presentation import columns_at_a_glance, metric_rows, program_panels
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.decide import NEARLY_RIGHT
@@ -39,6 +38,7 @@ from algophase.pictures.marks import Panel
 from algophase.pictures.program import MOST_PROFILES
 from algophase.reports.anatomy_section import add_anatomy
 from algophase.reports.by_setting import panel_by_rate
+from algophase.reports.group_section import GROUP_MEANING, add_group
 from algophase.reports.network_panels import (
     attention_panels,
     attention_rate,
@@ -58,6 +58,7 @@ from algophase.storage.runs_table import RUNS_FILE, read_shard
 from algophase.storage.sweep_directory import NETWORKS
 from algophase.training.run.trained import CURVES
 
+MOST_LISTED = 12  # numbers of one setting
 HISTORY = "history."  # before the names of a row's training curves
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as "
@@ -72,6 +73,7 @@ MEANING = {
     "lookup": "It answers every pair right, as a lookup table does: no frequency works by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
+MEANING |= {label: GROUP_MEANING[label] for label in ("adding", "multiplying")}
 NEARLY_LEARNED = (
     "It answers nearly every pair right. Because of a few wrong ones, it counts as not learned."
 )
@@ -105,13 +107,14 @@ ABOUT_LOGITS = (
     "along the rows), a Clock's does not. First the whole network, then each circle alone, with "
     "rows and columns in steps of that circle's spacing."
 )
-INDEXED = ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)  # the columns of a table of networks
 
 
 def told_of(analysis: Analysis) -> tuple[str, Sequence[str]]:
     """What its label means, and the reasons for it."""
     verdict = analysis.verdict
     meaning = MEANING[analysis.label]
+    if analysis.on_group is not None:
+        meaning = GROUP_MEANING.get(analysis.label, meaning)
     if verdict.label == "not learned" and reaches(analysis.accuracy, NEARLY_RIGHT):
         meaning = NEARLY_LEARNED
     return meaning, verdict.general if verdict.known else analysis.paper.reasons
@@ -192,14 +195,12 @@ def anchor(number: int) -> str:
 def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     """All networks in one table, each leading to its section."""
     page.heading(2, "Networks", "networks")
-    metrics = [quantity(name) for name in INDEXED]
+    columns = columns_at_a_glance([item.analysis for item in specimens])
     rows = []
-    for number, item in enumerate(specimens, 1):
-        analysis = item.analysis
+    for number, (item, cells) in enumerate(zip(specimens, columns.rows, strict=True), 1):
         link = Link(anchor(number), item.name)
-        values = [metric.text(analysis.metrics[metric.name]) for metric in metrics]
-        rows.append([number, link, analysis.label, analysis.headline, *values])
-    head = ["", "network", "verdict", "in words", *(metric.family for metric in metrics)]
+        rows.append([number, link, item.analysis.label, item.analysis.headline, *cells])
+    head = ["", "network", "verdict", "in words", *columns.heads]
     numbers = (0, *range(4, len(head)))
     page.add(Table(head, rows, numbers).html("All networks of this page"))
 
@@ -274,19 +275,37 @@ def add_network(
     like it; of: how many follow.
     """
     analysis = item.analysis
-    circles = drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
     page.heading(2, f"{numbered}{item.name}: {analysis.headline}", anchor(number))
     meaning, reasons = told_of(analysis)
     page.add(f'<div class="verdict"><strong>{text(meaning)}</strong>{listed(reasons)}</div>')
     page.add(paragraph(_describe(item.given), "note"))
     page.add(*(paragraph(note, "note") for note in item.notes))
+    compared = None if population is None else population.drawable()
+    if analysis.on_group is not None:
+        add_group(page, item)
+        _add_cautions(page, analysis)
+        _add_metrics(page, item, compared)
+    else:
+        _add_on_cycle(page, item, compared)
+    attention = attention_panels(item)
+    if attention:
+        _add_attention(page, item, attention)
+    if item.history is not None:
+        page.heading(3, "Training")
+        page.pictures(history_panels(item.history))
+
+
+def _add_on_cycle(page: Page, item: Specimen, population: Runs | None) -> None:
+    """What is said of a network that adds modulo p."""
+    analysis = item.analysis
+    circles = drawn_circles(item)
     if analysis.verdict.known:
         _add_program(page, item)
         page.heading(3, f"By the paper's rules: {analysis.paper.title}")
         page.add(listed(analysis.paper.reasons))
-    page.add(*(paragraph(f"Note: {caution}.", "note") for caution in analysis.cautions))
-    _add_metrics(page, item, None if population is None else population.drawable())
+    _add_cautions(page, analysis)
+    _add_metrics(page, item, population)
     page.heading(3, "Circles in the embedding")
     if not circles:
         page.add(paragraph(NO_CIRCLES))
@@ -303,12 +322,10 @@ def add_network(
     left = len(analysis.circles) - len(circles)
     if left:
         page.add(paragraph(f"{left} more circles are in the table but not drawn.", "note"))
-    attention = attention_panels(item)
-    if attention:
-        _add_attention(page, item, attention)
-    if item.history is not None:
-        page.heading(3, "Training")
-        page.pictures(history_panels(item.history))
+
+
+def _add_cautions(page: Page, analysis: Analysis) -> None:
+    page.add(*(paragraph(f"Note: {caution}.", "note") for caution in analysis.cautions))
 
 
 def _add_program(page: Page, item: Specimen) -> None:
@@ -386,6 +403,8 @@ def _describe(network: Network) -> str:
         elif isinstance(value, float):
             parts.append(f"{name} {value:.6g}")
         elif isinstance(value, tuple | list):
+            if len(value) > MOST_LISTED or any(isinstance(item, tuple | list) for item in value):
+                continue  # how numbers are named says nothing to a reader
             parts.append(f"{name} {', '.join(map(str, value))}")
         else:
             parts.append(f"{name} {value}")

@@ -8,13 +8,12 @@ one analysis.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.analysis.presentation import program_picture
+from algophase.analysis.presentation import program_of
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.networks import Network
-from algophase.pictures.program import program_figure
 from algophase.pictures.to_matplotlib import draw
 from algophase.reports import figures
 from algophase.runs.runs import Runs
@@ -53,11 +52,13 @@ def plot_circles(network: Network | Specimen) -> "Figure":
 def plot_correct_logits(network: Network | Specimen) -> "Figure":
     """Draw the logit of the right answer for every pair: a Pizza shows bands, a Clock none.
 
+    For a network on a group that is not cyclic: mean logits, with elements by cosets.
+
     Arguments:
         network: a network, or a `Specimen`.
 
     Returns:
-        A Matplotlib figure with rows a - b and columns a + b.
+        A Matplotlib figure with rows a - b and columns a + b; on a group, several maps.
 
     Example:
         >>> from algophase import handmade_clock, plot_correct_logits
@@ -65,7 +66,7 @@ def plot_correct_logits(network: Network | Specimen) -> "Figure":
         'a − b mod 23'
     """
     specimen = _specimen(network)
-    return draw(figures.correct_logits_figure(specimen))
+    return draw(figures.logits_figure(specimen))
 
 
 def plot_gradients(network: Network | Specimen) -> "Figure":
@@ -78,7 +79,8 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
         A Matplotlib figure; on its dashed line the two gradients are equal.
 
     Raises:
-        InputError: the network has no embedding to take gradients by.
+        InputError: the network has no embedding to take gradients by, or is on a group that is not
+            cyclic.
 
     Example:
         >>> from algophase import handmade_pizza, plot_gradients
@@ -86,6 +88,11 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
         'gradient, first operand'
     """
     specimen = _specimen(network)
+    if specimen.analysis.on_group is not None:
+        raise InputError(
+            f"network {specimen.name} is on {specimen.network.task.described}: gradients are drawn "
+            "for addition modulo p"
+        )
     if not specimen.has_code:
         raise InputError(
             f"network {specimen.name} was saved without its code: it has no gradients to draw"
@@ -150,7 +157,7 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
         raise InputError(
             f"the analysis of {analysis.id} comes from an older table, which has no program to draw"
         )
-    return draw(program_figure(program_picture(analysis), title))
+    return draw(program_of(analysis, title))
 
 
 def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
