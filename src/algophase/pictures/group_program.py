@@ -247,7 +247,7 @@ def _pairs(coset_map: CosetMap) -> NDArray[Any]:
     groups their numbers, which take less room on a page.
     """
     n = len(coset_map.names)
-    labels = np.array(coset_map.names, dtype=object)
+    labels = np.array(list(coset_map.names), dtype=object)
     if n > MOST_WITH_NAMES:
         labels = coset_map.elements.astype(np.int16)
     rows, columns = np.broadcast_to(labels[:, None], (n, n)), np.broadcast_to(labels, (n, n))
