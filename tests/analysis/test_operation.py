@@ -13,11 +13,14 @@ from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.logits.all_pairs import grid_logits
-from algophase.analysis.operation import learned_instead, with_operation
+from algophase.analysis.operation import learned_instead, with_group, with_operation
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.group import Group
+from algophase.core.named_groups import named_group
 from algophase.core.settings import TaskSettings
 from algophase.networks.handmade import handmade_clock
+from algophase.networks.handmade_groups import adding_network, multiplying_network
 from algophase.networks.wrapped import wrap
 from algophase.storage import load, save
 
@@ -200,3 +203,104 @@ def test_a_published_network_on_another_group_is_analyzed_on_its_group() -> None
     assert analysis.sentence.startswith("A5 by adding: ")
     assert analysis.label == "adding"
     assert any("its answers form the group A5 of order 60" in note for note in analysis.cautions)
+
+
+class OnlySome(nn.Module):
+    """A network that multiplies in a group and answers some pairs at random."""
+
+    def __init__(self, group: Group, share: float) -> None:
+        super().__init__()
+        draw = torch.Generator().manual_seed(0)
+        order = group.order
+        is_known = torch.rand(order, order, generator=draw) < share
+        others = torch.randint(order, (order, order), generator=draw)
+        answers = torch.where(is_known, torch.from_numpy(group.table), others)
+        self.embed = nn.Embedding.from_pretrained(torch.eye(order))
+        self.answers = 5 * nn.functional.one_hot(answers, order).float()
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        first, second = self.embed(a), self.embed(b)
+        return torch.einsum("nx,ny,xyz->nz", first, second, self.answers)
+
+
+def test_a_network_that_memorized_is_no_algorithm() -> None:
+    module = OnlySome(named_group("S4"), 0.6)
+    for analysis in (analyze(module, modulus=24), analyze(module, group="S4")):
+        assert analysis.label == "not learned"
+        assert analysis.sentence.startswith("S4: no algorithm found: it memorized (6")
+        assert any("form no group: the table has no identity" in note for note in analysis.cautions)
+        assert "modulo" not in str(analysis)
+
+
+def test_a_network_with_a_few_wrong_pairs_has_its_group() -> None:
+    analysis = analyze(OnlySome(named_group("D6"), 0.97), modulus=12)
+    assert analysis.on_group is not None
+    assert analysis.on_group.name == "D6"
+    assert analysis.label == "not learned"
+
+
+def test_a_group_can_be_given(tmp_path: Path) -> None:
+    group = named_group("S3")
+    network = adding_network(group)
+    table = tmp_path / "s3.json"
+    table.write_text(json.dumps(group.table.tolist()))
+    asked = ["S3", "(1 2 3); (1 2)", group, group.table, group.table.tolist(), table]
+    for given in asked:
+        analysis = analyze(network, group=given)
+        assert analysis.sentence == "S3 by adding: the standard representation (100%)"
+    with pytest.raises(InputError, match="group S4 has 24 elements; network unnamed answers with"):
+        analyze(network, group="S4")
+    with pytest.raises(InputError, match="choose one of operation and group"):
+        analyze(network, group="S3", operation="add")
+    as_cyclic = with_group(network, "Z6")
+    assert as_cyclic.task.is_addition
+    assert "are those of the group S3 of order 6" in as_cyclic.notes[0]
+    assert analyze(network, group="Z6").on_group is None
+
+
+def test_a_group_by_generators_that_has_no_name() -> None:
+    """SL(2, 3), by the quaternion group and what turns i to j to k."""
+    group = named_group("(1 2 3 4)(5 6 7 8); (1 5 3 7)(2 8 4 6); (2 5 8)(4 7 6)")
+    assert group.order == 24
+    analysis = analyze(multiplying_network(group))
+    assert analysis.on_group is not None
+    assert (analysis.on_group.name, analysis.on_group.classes) == ("", 7)
+    assert analysis.sentence.startswith("a group of order 24 with 7 classes by multiplying: ")
+
+
+@pytest.mark.parametrize("name", ["Z2xZ2", "S3", "Q8", "Z2xZ6"])
+def test_small_groups_and_products_are_read(name: str) -> None:
+    analysis = analyze(multiplying_network(named_group(name)))
+    assert analysis.on_group is not None
+    assert analysis.on_group.name == name
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 30])
+def test_cyclic_groups_stay_cyclic(order: int) -> None:
+    network = multiplying_network(named_group(f"Z{order}"))
+    analysis = analyze(network)
+    assert analysis.on_group is None
+    assert analysis.accuracy == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GROUPS.exists(), reason="the networks of other groups are not here")
+def test_a_published_network_that_memorized(tmp_path: Path) -> None:
+    """30.7% of its answers are right, which is enough to read S5 from them."""
+    path = GROUPS / "S5_MLP_hidden_dim_48_seed1.pt"
+    expected = "S5: no algorithm found: it memorized (30.68% of the pairs are right)"
+    printed = call("analyze", str(path))
+    assert printed.returncode == 0
+    assert expected in printed.stdout
+    assert "modulo" not in printed.stdout
+    assert analyze(load(path, group="S5")).sentence == expected
+    wrong = analyze(load(path, group="D60"))
+    assert wrong.sentence == "not learned"
+    assert any("30.69% are those of the group S5 of order 120" in note for note in wrong.cautions)
+    refused = call("analyze", str(path), "--group", "A5")
+    assert "answers with 120 numbers; the group given has 60 elements" in refused.stderr
+    broken = tmp_path / "broken.csv"
+    broken.write_text("0 1\n1 1\n")
+    refused = call("analyze", str(path), "--group", broken)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "broken.csv: element 1 has no inverse" in " ".join(refused.stderr.split())

@@ -25,7 +25,12 @@ from algophase.analysis.circles.roles import CircleEvidence, roles_of
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.anatomy import Anatomy, IdleReLU, has_anatomy, open_linear
 from algophase.analysis.logits.sums import LogitSums
-from algophase.analysis.operation import learned_instead, on_its_group, with_operation
+from algophase.analysis.operation import (
+    learned_instead,
+    on_its_group,
+    with_group,
+    with_operation,
+)
 from algophase.analysis.program.by_representation import OnGroup, read_group
 from algophase.analysis.program.instances import (
     CircleAlone,
@@ -54,6 +59,7 @@ from algophase.analysis.verdict.paper_label import (
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
+from algophase.core.given_group import given_group
 from algophase.core.progress import Bar, Progress, counting
 from algophase.networks import Network
 from algophase.networks.wrapped import wrap
@@ -66,6 +72,7 @@ def analyze(
     *,
     modulus: int | None = None,
     operation: str | None = None,
+    group: object = None,
     embedding: str | Sequence[str] | None = None,
     tokens: str | Callable[[Tensor, Tensor], Any] | None = None,
     answer: str | int | Callable[[Any], Tensor] | None = None,
@@ -84,6 +91,9 @@ def analyze(
         modulus: what a module adds modulo: `analyze(module, modulus=59)`.
         operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow.
             By default what the network says of itself, or "add".
+        group: the finite group that the network is on: a name ("S5"), generators ("(1 2 3);
+            (1 2)"), a `Group`, a Cayley table (n, n), or a file with one. By default what the
+            network's answers form.
         embedding, tokens, answer, outputs: how a module takes its input and where its answer is;
             see `wrap`.
 
@@ -91,7 +101,8 @@ def analyze(
         An `Analysis`: the verdict, its reasons, and every metric. `print` shows a summary.
 
     Raises:
-        InputError: the network cannot be read, its weights are not finite, or `modulus` is missing.
+        InputError: the network cannot be read, its weights are not finite, `modulus` is missing, or
+            `group` is not a group.
 
     Example:
         >>> from algophase import handmade_clock
@@ -113,13 +124,18 @@ def analyze(
                 "other modules"
             )
         taken = network if operation is None else with_operation(network, operation)
-    elif modulus is None:
+    elif modulus is None and group is None:
         check_network(network)  # which says what a module needs
         raise InputError(
             "modulus is missing: say what the module adds modulo, as in analyze(module, modulus=59)"
         )
     else:
-        taken = wrap(network, modulus, embedding, tokens, answer, outputs, operation or "add")
+        order = given_group(group).order if modulus is None else modulus
+        taken = wrap(network, order, embedding, tokens, answer, outputs, operation or "add")
+    if group is not None:
+        if operation is not None:
+            raise InputError("choose one of operation and group: a group has one operation")
+        taken = with_group(taken, group)
     check_thresholds(thresholds)
     device = choose_device(device)
     (result,) = run_overlapped([_analysis_of(taken, thresholds, device, keep=True)], device)

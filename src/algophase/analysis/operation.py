@@ -8,13 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from algophase.analysis.logits.all_pairs import grid_answers
-from algophase.core.answers import Learned, learned
+from algophase.core.answers import (
+    FOLLOWS,
+    Learned,
+    learned,
+    learned_in_part,
+    on_given_group,
+    why_no_group,
+)
 from algophase.core.errors import InputError
+from algophase.core.given_group import given_group
 from algophase.core.group import Numbers, is_prime
 from algophase.core.settings import TaskSettings, shown
 from algophase.core.task import answers, following
 from algophase.networks import Network
 from algophase.networks.wrapped import OPERATIONS_ASKED
+
+# A network that agrees with a group on less than this many times 1 / n of its pairs agrees by
+# chance.
+CHANCE = 3.0
 
 
 def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
@@ -51,16 +63,80 @@ def on_its_group(network: Network) -> Network:
     says what it was trained on. Its weights are shared.
     """
     task = network.task
-    # Every group of prime order is cyclic.
-    if network.run is not None or not task.is_addition or is_prime(task.modulus):
+    is_known = network.run is not None or not task.is_addition or network.group_is_given
+    if is_known or is_prime(task.modulus):  # every group of prime order is cyclic
         return network
-    result = learned(grid_answers(network).cpu().numpy())
-    if result is None or not result.group:
+    table = _answers_by_number(network)
+    result = learned(table)
+    if result is None:
+        result = learned_in_part(table)
+    if result is None:
+        note = f"its answers form no group: {why_no_group(table)}; --group says what it learned"
+        return _with_note(network, note)
+    if not result.group:
         return network
-    taken = copy.copy(network)
+    taken = _with_note(network, _said_of(result, table))
     taken.task = following(task, result)
-    taken.notes = (result.sentence, *network.notes)
     return taken
+
+
+def _answers_by_number(network: Network) -> Numbers:
+    """(p, p), an answer beyond p - 1 where it is no number."""
+    return grid_answers(network).cpu().numpy()
+
+
+def _with_note(network: Network, note: str) -> Network:
+    taken = copy.copy(network)
+    taken.notes = (note, *network.notes)
+    return taken
+
+
+def _said_of(result: Learned, table: Numbers) -> str:
+    """How well the answers are those of a group, and why they form none by themselves."""
+    if result.share >= FOLLOWS:
+        return result.sentence
+    share = f"{100 * result.share:.2f}% of its answers are those of {result.what}"
+    return f"{share}; all of them form no group: {why_no_group(table)}"
+
+
+def with_group(network: Network, asked: object) -> Network:
+    """The network taken as on a group that the user gives (`given_group`). Its weights are shared.
+
+    Its numbers are the group's elements in their order. Where more of its answers fit the same
+    group in another order of its elements, that order is taken, and said.
+    """
+    group = given_group(asked)
+    task = network.task
+    if group.order != task.modulus:
+        raise InputError(
+            f"group {group.spelled or 'of this table'} has {group.order} elements; network "
+            f"{network.id} answers with {task.modulus} numbers"
+        )
+    plain = copy.copy(network)
+    plain.task = replace(task, operation="add", relabeling=(), group="")
+    table = _answers_by_number(plain)
+    result = on_given_group(group, table)
+    renamed = result.share > float((group.table == table).mean())
+    note = f"group given: {_said_of(result, table)}"
+    if renamed:
+        note += "; its elements have another order than the one given"
+    elif result.share * group.order < CHANCE:
+        note += f"; that is chance: {_another_group(table)}"
+    taken = _with_note(network, note)
+    taken.task = following(plain.task, result)
+    taken.group_is_given = True
+    taken.known_analysis = None
+    if taken.task != task:
+        taken.run = None  # whose task is another one
+    return taken
+
+
+def _another_group(table: Numbers) -> str:
+    """What answers are of that agree with the group given by chance alone."""
+    result = learned(table) or learned_in_part(table)
+    if result is None or not result.is_group:
+        return "it may have another order of the elements, or another group"
+    return f"{100 * result.share:.2f}% are those of {result.what}"
 
 
 def with_operation(network: Network, operation: str) -> Network:

@@ -15,6 +15,7 @@ from algophase.cli.options import (
     AttentionRate,
     FigureFormat,
     Figures,
+    FileGroup,
     FileModulus,
     Format,
     ImageFormat,
@@ -69,6 +70,7 @@ def analyze(
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
+    group: FileGroup = None,
     hidden: Annotated[
         bool,
         typer.Option(
@@ -103,6 +105,8 @@ def analyze(
 
     if as_json and json_lines:
         raise InputError("choose one of --json and --json-lines; both print the same records")
+    if operation is not None and group is not None:
+        raise InputError("choose one of --operation and --group; a group has one operation")
     if table is not None and table.suffix not in TABLE_FORMATS:
         raise InputError(
             f"the table is {table}; give a name that ends in {' or '.join(TABLE_FORMATS)}"
@@ -115,7 +119,7 @@ def analyze(
     for problem in problems:
         complain(problem)
     draw = Drawer(figures, figure_format)
-    reading = Reading(format, activation, attention_rate, modulus, state)
+    reading = Reading(format, activation, attention_rate, modulus, state, group)
     failed = len(problems)
     records = list[dict[str, Any]]()
     rows = list[dict[str, Any]]()

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, State
+from algophase.cli.options import (
+    NETWORKS,
+    Activation,
+    AttentionRate,
+    FileGroup,
+    FileModulus,
+    Format,
+    State,
+)
 from algophase.cli.output import echo
 
 EXAMPLE = "algophase distill networks/my-pizza.safetensors -o program.py && python program.py"
@@ -49,6 +57,7 @@ def distill(
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
+    group: FileGroup = None,
 ) -> None:
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
@@ -70,7 +79,13 @@ def distill(
     if out is not None:
         _check_output(out, path)
     network = load(
-        path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
+        path,
+        format,
+        activation,
+        attention_rate=attention_rate,
+        modulus=modulus,
+        state=state,
+        group=group,
     )
     program = distill_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate

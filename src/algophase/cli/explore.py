@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import Activation, AttentionRate, FileModulus, Format, State
+from algophase.cli.options import Activation, AttentionRate, FileGroup, FileModulus, Format, State
 from algophase.cli.output import CommandBar, echo
 from algophase.core.errors import InputError
 from algophase.core.progress import Progress
@@ -54,6 +54,7 @@ def explore(
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
+    group: FileGroup = None,
 ) -> None:
     """Explore sweeps in a browser: choose a population on the map, then a run in its phase
     diagram, and see its network.
@@ -86,6 +87,7 @@ def explore(
             attention_rate=attention_rate,
             modulus=modulus,
             state=state,
+            group=group,
         )
     finally:
         progress.close()

@@ -45,6 +45,16 @@ FileModulus = Annotated[
         show_default="from its tensors",
     ),
 ]
+FileGroup = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="GROUP",
+        help="Finite group that the networks are on: S5, D59, Z2xZ30; generators '(1 2 3); (1 2)'; "
+        "or a file with a Cayley table (.csv, .npy, .json).",
+        show_default="what their answers form",
+    ),
+]
 State = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ from algophase.cli.options import (
     NETWORKS,
     Activation,
     AttentionRate,
+    FileGroup,
     FileModulus,
     Format,
     MinAccuracy,
@@ -53,6 +54,7 @@ def report(
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
+    group: FileGroup = None,
 ) -> None:
     """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams,
     comparisons.
@@ -75,6 +77,7 @@ def report(
             attention_rate=attention_rate,
             modulus=modulus,
             state=state,
+            group=group,
         )
     echo(f"report: {out} ({written.contents}, {written.size / 1e6:.1f} MB)")
     if written.problems:

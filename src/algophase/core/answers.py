@@ -5,7 +5,7 @@ x p answers say what.
 
 A table may be a group under other names: answers c with h(c) = f(a) g(b) for three ways f, g, h to
 name the elements. Then (a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the
-same group (Albert 1943), which `group_of` knows.
+same group (Albert 1943), which `nearest_group` reads, though some answers may be wrong.
 """
 
 import functools
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algophase.core.group import Group, Numbers, group_of, is_prime
+from algophase.core.errors import InputError
+from algophase.core.group import Group, Numbers, group_from_table, is_prime
 from algophase.core.known_groups import described, isomorphism, name_of
 from algophase.core.named_groups import named_group, spelled_by_generators
+from algophase.core.partial_table import is_no_chance, nearest_group
 
 # A network follows a formula, or forms a group, from this share of all pairs on. Different formulas
 # have few pairs in common.
 FOLLOWS = 0.9
-VOTES = 31  # elements that are asked for each product where some answers may be wrong
 
 Formula = Callable[[Numbers, Numbers, int], Numbers]
 FORMULAS: dict[str, Formula] = {
@@ -98,13 +99,56 @@ def learned(table: Numbers) -> Learned | None:
         return Learned(
             formula, share, operation=operation, relabeling=() if operation else relabeling
         )
-    if behind is None:
-        return None
+    return None if behind is None else _as_learned(behind, table)
+
+
+def learned_in_part(table: Numbers) -> Learned | None:
+    """The group that answers (p, p) follow though most may be wrong, as those of a network that
+    memorized some pairs; None where they follow none.
+
+    >>> a, b = np.ogrid[:30, :30]
+    >>> sums = (a + b) % 30
+    >>> sums[::2, ::3] = 0
+    >>> round(learned_in_part(sums).share, 2)
+    0.84
+    """
+    behind = _behind_a_part(table)
+    return None if behind is None else _as_learned(behind, table)
+
+
+def on_given_group(group: Group, table: Numbers) -> Learned:
+    """A group that answers (p, p) are said to be of, and how well they agree. Its elements are the
+    numbers; where more answers fit the same group under other names, these.
+    """
+    as_given = _Behind(group, group.elements, group.elements)
+    in_answers = _group_behind(table) or _behind_a_part(table)
+    if in_answers is None or in_answers.agreement(table) <= as_given.agreement(table):
+        return _as_learned(as_given, table)
+    if isomorphism(group, in_answers.group) is None:
+        return _as_learned(as_given, table)
+    return _as_learned(in_answers, table)
+
+
+def _as_learned(behind: "_Behind", table: Numbers) -> Learned:
     what = described(behind.group) + ("" if behind.same_names else ", under other names")
-    if behind.group.is_cyclic:
+    if behind.group.is_cyclic and behind.relabeling:
         what = f"a cyclic group of order {len(table)} with its elements in another order"
-    agreement, group = behind.agreement(table), behind.group_name
-    return Learned(what, agreement, is_group=True, relabeling=relabeling, group=group)
+    return Learned(
+        what,
+        behind.agreement(table),
+        is_group=True,
+        relabeling=behind.relabeling,
+        group=behind.group_name,
+    )
+
+
+def why_no_group(table: Numbers) -> str:
+    """What fails where answers (p, p) form no group, "" where they do."""
+    try:
+        group_from_table(table)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def _best_formula(table: Numbers) -> tuple[str, float]:
@@ -143,6 +187,8 @@ class _Behind:
     @functools.cached_property
     def _spelled(self) -> tuple[str, Numbers]:
         """How `named_group` is asked for it, and the number of each element there, (n,)."""
+        if self.group.spelled:
+            return self.group.spelled, self.group.elements
         name = name_of(self.group)
         elements = isomorphism(named_group(name), self.group) if name else None
         if elements is None:
@@ -153,9 +199,12 @@ class _Behind:
     def group_name(self) -> str:
         return "" if self.group.is_cyclic else self._spelled[0]
 
-    @property
+    @functools.cached_property
     def relabeling(self) -> tuple[tuple[int, ...], ...]:
+        """() where the numbers are the elements in their own order."""
         numbers = self.group.logarithms() if self.group.is_cyclic else self._spelled[1]
+        if self.same_names and np.array_equal(numbers, self.group.elements):
+            return ()
         named = (numbers[self.first], numbers[self.second], numbers)
         return tuple(tuple(names.tolist()) for names in named)
 
@@ -186,30 +235,22 @@ def _group_behind(table: Numbers) -> _Behind | None:
     return _candidate(table, isotope, first, second)
 
 
+def _behind_a_part(table: Numbers) -> _Behind | None:
+    """The group that these answers vote for, its elements under the answers' own names."""
+    p = len(table)
+    elements = np.where((table >= 0) & (table < p), table, 0)
+    group = nearest_group(elements)
+    if group is None or not is_no_chance(group, table):
+        return None
+    return _Behind(group, group.elements, group.elements)
+
+
 def _candidate(
     answers: Numbers, products: Numbers, first: Numbers, second: Numbers
 ) -> _Behind | None:
     """The group that has these products, or nearly, if it gives these answers."""
-    group = group_of(_voted(products))
+    group = nearest_group(products)
     if group is None:
         return None
     behind = _Behind(group, first, second)
     return behind if behind.agreement(answers) >= FOLLOWS else None
-
-
-def _voted(table: Numbers) -> Numbers:
-    """The table with each product x y as most of (x g^-1)(g y) have it: a few wrong answers do
-    not matter.
-    """
-    if group_of(table) is not None:
-        return table
-    p = len(table)
-    identity = int((table == np.arange(p)).sum(axis=1).argmax())
-    chosen = np.unique(np.linspace(0, p - 1, min(p, VOTES)).astype(np.int64))
-    inverses = (table == identity).argmax(axis=1)
-    ballots = np.stack([table[table[:, inverses[g]][:, None], table[g]] for g in chosen])
-    flat = ballots.reshape(len(chosen), -1)
-    flat.sort(axis=0)
-    # The middle of the sorted votes is what more than half of them say; where none has that many,
-    # the table is no group.
-    return flat[len(chosen) // 2].reshape(p, p)

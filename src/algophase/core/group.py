@@ -241,12 +241,15 @@ def group_from_table(table: object) -> Group:
     >>> group_from_table([[0, 1], [1, 0]]).order
     2
     """
-    entries = np.asarray(table)
+    try:
+        entries = np.asarray(table)
+    except ValueError:  # rows of different lengths
+        raise InputError("a group's table has n rows and n columns; these rows differ") from None
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1] or not entries.size:
         raise InputError(f"a group's table has n rows and n columns; this has {entries.shape}")
     if not np.issubdtype(entries.dtype, np.integer):
-        whole = np.issubdtype(entries.dtype, np.floating) and (entries == np.round(entries)).all()
-        if not whole:
+        is_float = np.issubdtype(entries.dtype, np.floating)
+        if not is_float or not (np.isfinite(entries) & (entries == np.round(entries))).all():
             raise InputError(f"a group's table holds numbers of elements, not {entries.dtype}")
     entries = entries.astype(np.int64)
     order = len(entries)

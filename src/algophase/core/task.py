@@ -44,7 +44,7 @@ def following(task: TaskSettings, learned: Learned) -> TaskSettings:
     """
     if learned.counts_from_one and learned.relabeling:
         return replace(task, operation="multiply", relabeling=(), group="")
-    if learned.relabeling:
+    if learned.relabeling or learned.group:
         return replace(task, operation="add", relabeling=learned.relabeling, group=learned.group)
     return replace(task, operation=learned.operation or "add", relabeling=(), group="")
 

@@ -69,6 +69,7 @@ def serve(
     attention_rate: float | None = None,
     modulus: int | None = None,
     state: str | None = None,
+    group: object = None,
 ) -> None:
     """Open a sweep's page, or the map of a folder's sweeps, in a browser until interrupted.
 
@@ -82,8 +83,8 @@ def serve(
         cache: where retrained networks and analyses are kept; by default ~/.cache/algophase.
         started: called with the address once the server answers.
         watcher: gets the progress of the analyses of a directory of networks.
-        format, activation, attention_rate, modulus, state: of network files that do not say so
-            themselves (`load`).
+        format, activation, attention_rate, modulus, state, group: of network files that do not
+            say so themselves (`load`).
 
     Returns:
         None, when it is interrupted (Ctrl-C).
@@ -113,7 +114,7 @@ def serve(
             pass
 
     hosts = LOOPBACK if host in LOOPBACK else ()
-    reading = Reading(format, activation, attention_rate, modulus, state)
+    reading = Reading(format, activation, attention_rate, modulus, state, group)
     answer, begin, close = _make(directory, cache, hosts, watcher, reading)
     listening = _listen(host, port)
     taken = listening.getsockname()[1]

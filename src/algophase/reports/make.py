@@ -75,6 +75,7 @@ def report(
     attention_rate: float | None = None,
     modulus: int | None = None,
     state: str | None = None,
+    group: object = None,
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
@@ -91,7 +92,7 @@ def report(
         title: the page's title; by default its contents.
         min_accuracy: accuracy from which a network counts as having learned.
         progress: called with a `Progress` before each network is analyzed.
-        format, activation, attention_rate, modulus, state: what network files do not say
+        format, activation, attention_rate, modulus, state, group: what network files do not say
             themselves; see `load`.
 
     Returns:
@@ -131,7 +132,13 @@ def report(
         if isinstance(source, Network):
             return source
         return load(
-            source, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
+            source,
+            format,
+            activation,
+            attention_rate=attention_rate,
+            modulus=modulus,
+            state=state,
+            group=group,
         )
 
     sources: list[Source] = [*networks, *files]

@@ -2,10 +2,14 @@
 code in a file ever runs.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
+from algophase.analysis.operation import with_group
 from algophase.core.errors import InputError, one_line
 from algophase.core.gallery import shipped_network
+from algophase.core.given_group import given_group
+from algophase.core.group import Group
 from algophase.core.settings import shown
 from algophase.networks import Network
 from algophase.storage.files import given_path
@@ -60,6 +64,7 @@ def load(
     attention_rate: float | None = None,
     modulus: int | None = None,
     state: str | None = None,
+    group: object = None,
 ) -> Network:
     """Load a network from a file: one of ours, the authors' released ones, or other groups'.
 
@@ -73,6 +78,8 @@ def load(
         activation, attention_rate, modulus: what the file does not say. A value that contradicts
             the file is an error.
         state: which state dict to take from a file with several, by its name there.
+        group: the finite group that the network is on, as `analyze` takes it. By default what the
+            file says, or what the network's answers form.
 
     Returns:
         The network. Its `notes` say how the file was read, and what was assumed.
@@ -93,7 +100,7 @@ def load(
         raise InputError(
             f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}"
         )
-    reading = Reading(format, activation, attention_rate, modulus, state)
+    reading = Reading(format, activation, attention_rate, modulus, state, group)
     return load_file(NetworkFile(candidates[0]), reading)
 
 
@@ -101,8 +108,13 @@ def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
     """`load` of one file, with the JSON beside it that may have been read already."""
     if not file.path.exists():
         raise InputError(f"{file.path} does not exist")
+    asked = reading
+    if reading.group is not None:
+        group = given_group(reading.group)
+        asked = replace(reading, group=group, modulus=reading.modulus or group.order)
     try:
-        return _read(Contents(file, reading.state), reading)
+        network = _read(Contents(file, reading.state), asked)
+        return network if reading.group is None else with_group(network, asked.group)
     except InputError:
         raise
     # A reader may stumble over anything, and formats come from other packages too
@@ -136,6 +148,11 @@ def _check_said(network: Network, reading: Reading, path: Path) -> None:
         stated = getattr(reading, name)
         if stated is not None and name in settings and settings[name] != stated:
             option = f"--{name.replace('_', '-')}"
+            if name == "modulus" and isinstance(reading.group, Group):
+                raise InputError(
+                    f"{path}: it answers with {settings[name]} numbers; the group given has "
+                    f"{stated} elements"
+                )
             raise InputError(
                 f"{path}: its {name.replace('_', ' ')} is {settings[name]}, which contradicts "
                 f"{option} {stated}"

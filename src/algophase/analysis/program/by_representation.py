@@ -119,7 +119,7 @@ class OnGroup:
         classes: how many conjugacy classes.
     accuracy, cross_entropy: over all pairs.
     shares: of its logits by what they are functions of. embedding: of its operand tables by
-        representation, the trivial one left out.
+        representation, the trivial one left out; empty for a function, which has none.
     instances: the largest share first; additivity: share of the logits that their sum explains;
         remainder: share of the logits in none of them.
     """
@@ -276,9 +276,10 @@ def _serves(energies: Array, whole: float, writer: int, other: int) -> bool:
 
 async def read_group(network: Network, group: Group, prepared: Prepared | None = None) -> OnGroup:
     """What a network computes, its numbers in the order of the group's elements."""
-    singles = [[representation] for representation in representations(group)[1:]]
+    has_tables = network.cut != "none"  # a function has none to keep representations in
+    singles = [[member] for member in representations(group)[1:] if has_tables]
     sums = await keep_representations(network, group, singles, prepared=prepared, classes=True)
-    alone = representations_alone(network, group, sums)
+    alone = representations_alone(network, group, sums) if has_tables else []
     keys = key_representations(alone)
     members = [[key.representation] for key in keys]
     of_chains = await keep_representations(network, group, members, members, prepared, writes=True)

@@ -1,6 +1,7 @@
 """Which algorithm a network on any finite group learned, from its instances.
 
-    not learned   some pairs are wrong
+    not learned   some pairs are wrong; "it memorized" where it knows many pairs all the same and
+                  has no instances that would answer the others
     adding        its instances add: hidden units read sums, as a Pizza's do
     multiplying   its instances multiply, as a Clock's do
     hybrid        both have at least `hybrid_share` of the logits
@@ -21,7 +22,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from algophase.analysis.program.by_representation import GroupInstance, OnGroup
-from algophase.analysis.verdict.decide import COUNTS, NEARLY_RIGHT, Confidence, Label, Line, Verdict
+from algophase.analysis.verdict.decide import (
+    COUNTS,
+    NEARLY_RIGHT,
+    NO_ALGORITHM,
+    Confidence,
+    Label,
+    Line,
+    Verdict,
+)
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.lines import reaches
 from algophase.core.wording import floored, share_text
@@ -29,6 +38,8 @@ from algophase.core.wording import floored, share_text
 ADDS, MULTIPLIES = 0.95, 0.90
 
 GroupForm = Literal["adds", "multiplies", "both", "short cycle", "not measured", "other"]
+# A network that has this many times as many pairs right as chance, 1 / n of them, knows some.
+KNOWS_SOME = 5.0
 # From so many representations of one dimension on, they are counted and not named.
 MOST_NAMED = 3
 
@@ -82,17 +93,21 @@ def decide_on_group(found: OnGroup, thresholds: Thresholds = Thresholds()) -> Ve
         lines["hybrid_share"] = Line(lesser, thresholds.hybrid_share)
     label, sentence, reasons = _algorithm(found, thresholds, reading)
     if not reaches(accuracy, thresholds.accuracy):
-        label, sentence, reasons = _not_learned(found, thresholds, sentence, reasons)
+        sentence, reasons = _not_learned(found, thresholds, sentence, reasons)
+        label = "not learned"
     if accuracy == 1 and thresholds.accuracy == 1:
         del lines["accuracy"]  # right everywhere: no close call
     nearest = min(lines, key=lambda name: (round(abs(lines[name].distance), 9), name))
-    closest = lines[nearest]
+    # What else is measured of a network that is wrong on many pairs decides nothing.
+    is_wrong = not reaches(accuracy, min(NEARLY_RIGHT, thresholds.accuracy))
+    deciding = "accuracy" if is_wrong else nearest
+    closest = lines[deciding]
     confidence = Confidence(
         additivity=found.additivity,
         named_share=reading.named_share,
         nearest_line=nearest,
-        nearest_distance=abs(closest.distance),
-        closest_line=nearest,
+        nearest_distance=abs(lines[nearest].distance),
+        closest_line=deciding,
         closest_value=closest.value,
         closest_threshold=closest.threshold,
     )
@@ -109,21 +124,37 @@ def decide_on_group(found: OnGroup, thresholds: Thresholds = Thresholds()) -> Ve
 
 def _not_learned(
     found: OnGroup, thresholds: Thresholds, algorithm: str, why: Sequence[str]
-) -> tuple[Label, str, list[str]]:
+) -> tuple[str, list[str]]:
+    """The sentence and the reasons. algorithm, why: the same, were the accuracy enough."""
+    has_algorithm = NO_ALGORITHM not in algorithm
     accuracy, pairs = found.accuracy, found.order**2
     wrong = f"{round((1 - accuracy) * pairs):,} of {pairs:,} pairs are wrong"
     reasons = [f"accuracy {floored(accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"]
-    if not reaches(accuracy, NEARLY_RIGHT):
-        return "not learned", "not learned", reasons
-    sentence = f"{floored(accuracy)} accurate ({wrong}); apart from these: {algorithm}"
-    return "not learned", sentence, [*reasons, *why]
+    if reaches(accuracy, NEARLY_RIGHT):
+        connection = "apart from these: " if has_algorithm else ""
+        sentence = f"{floored(accuracy)} accurate ({wrong}); {connection}{algorithm}"
+        return sentence, [*reasons, *why]
+    knows_some = found.embedding and reaches(accuracy * found.order, KNOWS_SOME)
+    if has_algorithm or not knows_some:
+        return "not learned", reasons
+    name = _name_of(found)
+    memorized = f"it memorized ({floored(accuracy)} of the pairs are right)"
+    return f"{name}: {NO_ALGORITHM}: {memorized}", [*reasons, *why]
+
+
+def _name_of(found: OnGroup) -> str:
+    return found.name or f"a group of order {found.order} with {found.classes} classes"
 
 
 def _algorithm(
     found: OnGroup, thresholds: Thresholds, reading: _Reading
 ) -> tuple[Label, str, list[str]]:
     """What the instances are, whatever the accuracy is."""
-    name = found.name or f"a group of order {found.order}"
+    name = _name_of(found)
+    if not found.embedding:
+        functions = f"{found.shares.bi_equivariant:.1%} of its logits are functions of x^-1 z y^-1"
+        sentence = f"{name}: {functions}; without an embedding, instances cannot be isolated"
+        return "other", sentence, [functions, "it has no embedding"]
     adding_up = (
         f"its instances add up to {found.additivity:.1%} of its logits (threshold: "
         f"{thresholds.additivity:.0%})"
@@ -133,9 +164,9 @@ def _algorithm(
         f"{min(reading.named_share, 1.0):.1%} of the logits (threshold: {thresholds.named:.0%})"
     )
     if not reaches(reading.named_share, thresholds.named):
-        return "lookup", f"{name}: no algorithm found: a lookup table", [named, adding_up]
+        return "lookup", f"{name}: {NO_ALGORITHM}: a lookup table", [named, adding_up]
     if not reaches(found.additivity, thresholds.additivity):
-        return "other", f"{name}: no algorithm found: {adding_up}", [adding_up, named]
+        return "other", f"{name}: {NO_ALGORITHM}: {adding_up}", [adding_up, named]
     listed = _listed(found.instances)
     reasons = [adding_up, named]
     share = reading.adding_share

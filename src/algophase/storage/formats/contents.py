@@ -155,7 +155,7 @@ class Contents:
 @dataclass(frozen=True)
 class Reading:
     """What the user says about a file where it does not say so itself. format: its name; state:
-    see `Contents`.
+    see `Contents`; group: what `given_group` takes.
     """
 
     format: str | None = None
@@ -163,6 +163,7 @@ class Reading:
     attention_rate: float | None = None
     modulus: int | None = None
     state: str | None = None
+    group: object = None
 
 
 @dataclass(frozen=True)
