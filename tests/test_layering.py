@@ -20,6 +20,7 @@ ORDER = [
     "networks",
     "training",
     "analysis",
+    "certificates",
     "storage",
     "runs",
     "sweeps",

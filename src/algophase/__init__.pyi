@@ -35,6 +35,7 @@ from algophase.analysis.program.distill import distill as distill
 from algophase.analysis.result import Analysis as Analysis
 from algophase.analysis.specimen import Specimen as Specimen
 from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
+from algophase.certificates.certify import certify as certify
 from algophase.core.errors import InputError as InputError
 from algophase.core.interrupts import Stopped as Stopped
 from algophase.core.interrupts import TrainingInterrupted as TrainingInterrupted

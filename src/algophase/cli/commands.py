@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from algophase.cli import (
     analyze,
+    certify,
     check_gradients,
     compare,
     distill,
@@ -141,6 +142,7 @@ def _root(
 for module in (
     analyze,
     distill,
+    certify,
     handmade,
     train,
     check_gradients,

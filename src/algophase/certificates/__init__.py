@@ -1,0 +1,1 @@
+"""What can be proved of a network: read `README.md` of this folder first."""

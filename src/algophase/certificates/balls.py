@@ -1,0 +1,169 @@
+"""Numbers with an error: a midpoint and a radius, in float64, every rounding bounded beforehand.
+
+A `Ball` stands for every array x with |x - mid| <= rad, entry by entry. With u = 2^-53, float64
+rounded to nearest gives (Higham, Accuracy and Stability of Numerical Algorithms, 2002)
+
+    |fl(x op y) - (x op y)| <= u |fl(x op y)|              for one operation (theorem 2.3)
+    |fl(A B) - A B| <= gamma_n |A| |B|, gamma_n = n u / (1 - n u)      for a product over n terms,
+                                                            in any order of its sums (section 3.5)
+
+Radii are sums of numbers that are not negative, so their own rounding is relative, and a factor
+slightly above one covers it. Underflow adds at most `TINY` per operation. Overflow gives an
+infinity or NaN, of which nothing is ever proved.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+Array = NDArray[np.float64]
+
+ROUNDING = 2.0**-53  # u
+ABOVE_ONE = 1 + 2.0**-49  # covers the rounding of a radius of up to six operations
+TINY = 2.0**-1022  # more than an underflow can change
+# exp of NumPy and ndtr of SciPy are within a few units of the last place. No theorem says so:
+# the checker of a certificate uses ball arithmetic for both.
+LIBRARY_ERROR = 2.0**-44
+GELU_SLOPE = 1.13  # the steepest of x ndtr(x) is 1.1289
+
+
+@dataclass(frozen=True)
+class Ball:
+    """mid, rad: arrays of one shape."""
+
+    mid: Array
+    rad: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.mid.shape
+
+    @property
+    def lower(self) -> Array:
+        """Not above any number of the ball."""
+        return np.nextafter(self.mid - self.rad, -np.inf)
+
+    @property
+    def upper(self) -> Array:
+        """Not below any number of the ball."""
+        return np.nextafter(self.mid + self.rad, np.inf)
+
+    @property
+    def largest_size(self) -> Array:
+        """Not below any |x|."""
+        return np.nextafter(np.abs(self.mid) + self.rad, np.inf)
+
+    @property
+    def smallest_size(self) -> Array:
+        """Not above any |x|."""
+        return np.maximum(np.nextafter(np.abs(self.mid) - self.rad, -np.inf), 0.0)
+
+    def __getitem__(self, index: Any) -> "Ball":
+        return Ball(self.mid[index], self.rad[index])
+
+    def __add__(self, other: "Ball") -> "Ball":
+        mid = self.mid + other.mid
+        return Ball(mid, _above(self.rad + other.rad + ROUNDING * np.abs(mid)))
+
+    def __sub__(self, other: "Ball") -> "Ball":
+        return self + Ball(-other.mid, other.rad)
+
+    def __mul__(self, other: "Ball") -> "Ball":
+        mid = self.mid * other.mid
+        of_other = np.abs(self.mid) * other.rad
+        of_self = self.rad * (np.abs(other.mid) + other.rad)
+        return Ball(mid, _above(of_other + of_self + ROUNDING * np.abs(mid)))
+
+    def __matmul__(self, other: "Ball") -> "Ball":
+        """The product over the last axis of this and the first but one of the other."""
+        terms = self.shape[-1]
+        gamma = 1.01 * (terms + 1) * ROUNDING
+        sizes = np.abs(other.mid)
+        rad = np.abs(self.mid) @ (other.rad + gamma * sizes)
+        if self.rad.any():
+            rad = rad + self.rad @ (sizes + other.rad)
+        own_rounding = 1 + 4 * (terms + 8) * ROUNDING
+        return Ball(self.mid @ other.mid, own_rounding * rad + (terms + 1) * TINY)
+
+    def sum(self, axis: int) -> "Ball":
+        """The sum over one axis."""
+        terms = self.shape[axis]
+        gamma = 1.01 * terms * ROUNDING
+        rad = (self.rad + gamma * np.abs(self.mid)).sum(axis=axis)
+        own_rounding = 1 + 4 * (terms + 8) * ROUNDING
+        return Ball(self.mid.sum(axis=axis), own_rounding * rad + TINY)
+
+    def over(self, divisor: float) -> "Ball":
+        """Divided by a number that float64 has exactly."""
+        mid = self.mid / divisor
+        return Ball(mid, _above(self.rad / abs(divisor) + ROUNDING * np.abs(mid)))
+
+    def reshape(self, *shape: int) -> "Ball":
+        return Ball(self.mid.reshape(*shape), self.rad.reshape(*shape))
+
+
+def _above(rad: Array) -> Array:
+    """Not below a radius that was computed with few roundings."""
+    return ABOVE_ONE * rad + TINY
+
+
+def exact(values: ArrayLike) -> Ball:
+    """Numbers without an error."""
+    mid = np.asarray(values, dtype=np.float64)
+    return Ball(mid, np.zeros_like(mid))
+
+
+def side_by_side(*balls: Ball) -> Ball:
+    """Joined along the last axis."""
+    mid = np.concatenate([ball.mid for ball in balls], axis=-1)
+    return Ball(mid, np.concatenate([ball.rad for ball in balls], axis=-1))
+
+
+def _between(lower: Array, upper: Array) -> Ball:
+    mid = lower + (upper - lower) / 2
+    reach = np.maximum(upper - mid, mid - lower)
+    return Ball(mid, _above(reach + ROUNDING * np.abs(mid)))
+
+
+def softmax(scores: list[Ball]) -> list[Ball]:
+    """The softmax over a list of scores that broadcast, each entry 1 / sum of exp(other - own)."""
+    shares = []
+    for own in scores:
+        low_sum: Array = np.zeros(())
+        high_sum: Array = np.zeros(())
+        for other in scores:
+            if other is own:
+                low_sum, high_sum = low_sum + 1.0, high_sum + 1.0
+                continue
+            gap = other - own
+            with np.errstate(over="ignore"):
+                low_sum = low_sum + np.exp(gap.lower) * (1 - LIBRARY_ERROR)
+                high_sum = high_sum + np.exp(gap.upper) * (1 + LIBRARY_ERROR)
+        low_share = (1 - 2.0**-48) / high_sum
+        high_share = (1 + 2.0**-48) / low_sum
+        shares.append(_between(low_share, np.minimum(high_share, 1.0)))
+    return shares
+
+
+def relu(x: Ball) -> Ball:
+    """Its slope is at most one."""
+    return Ball(np.maximum(x.mid, 0.0), x.rad)
+
+
+def gelu(x: Ball) -> Ball:
+    """x times the normal distribution function."""
+    mid = x.mid * ndtr(x.mid)
+    rad = GELU_SLOPE * x.rad + LIBRARY_ERROR * np.abs(x.mid)
+    return Ball(mid, _above(rad))
+
+
+ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
+    "relu": relu,
+    "gelu": gelu,
+    "square": lambda x: x * x,
+    "none": lambda x: x,
+}

@@ -1,0 +1,225 @@
+"""A network as one formula that every certificate uses:
+
+    logits(a, b) = hidden(a, b) W + direct(a, b)
+
+hidden(a, b): what its last hidden units give. W: what they write on the outputs. direct: what
+reaches the outputs past them, which only transformers have.
+
+Work on a single token is done once per token. A transformer's hidden units read
+
+    x_last W_in + b_in + sum over heads h and positions j of M_hj x_j W_V^h W_O^h W_in,
+
+with M = rate softmax(scores) + 1 - rate, so each pair adds up tables of tokens, weighted by M.
+Everything is a `Ball`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from algophase.certificates.balls import ACTIVATIONS, Ball, exact, relu, side_by_side, softmax
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, MLPSettings, TransformerSettings
+from algophase.networks import Network
+
+Weights = dict[str, Ball]
+# Rows of the first operand -> hidden units (rows, p, units), and what reaches the outputs past them
+# (rows, p, outputs).
+OfRows = Callable[[slice], tuple[Ball, Ball | None]]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A network in this form.
+
+    order: how many numbers there are; readout: W, (units, outputs); of_rows: hidden units and
+    direct logits of some rows of pairs.
+    """
+
+    order: int
+    readout: Ball
+    of_rows: OfRows
+
+    @property
+    def units(self) -> int:
+        return self.readout.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        return self.readout.shape[1]
+
+    def slabs(self, most: int = 4_000_000) -> list[slice]:
+        """Rows of pairs whose hidden units and logits are few enough to have at once."""
+        per_row = self.order * (self.units + self.outputs)
+        height = max(1, most // per_row)
+        return [slice(start, start + height) for start in range(0, self.order, height)]
+
+    def logits(self, rows: slice) -> Ball:
+        """(rows, p, outputs)"""
+        hidden, direct = self.of_rows(rows)
+        logits = hidden @ self.readout
+        return logits if direct is None else logits + direct
+
+
+def form_of(network: Network) -> Form:
+    """The form of a network, or an InputError for one that has none."""
+    settings = network.settings
+    weights = {name: exact(values) for name, values in weights_of(network).items()}
+    if isinstance(settings, TransformerSettings) and settings.layers == 1:
+        return _transformer(network, settings, weights)
+    if isinstance(settings, LinearSettings):
+        return _linear(network, settings, weights)
+    if isinstance(settings, MLPSettings):
+        return _mlp(network, settings, weights)
+    raise InputError(
+        f"network {network.id} is {settings.title}; a certificate can be made for a transformer "
+        "of one layer without biases and layer norm, a linear model, or an MLP of one layer"
+    )
+
+
+def weights_of(network: Network) -> dict[str, np.ndarray]:
+    """Its tensors by name, as they are stored."""
+    tensors = sorted(network.state_dict().items())
+    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors}
+
+
+def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
+    first = weights["first"]
+    second = weights["second"] if settings.own_tables else first
+    activation = ACTIVATIONS[settings.activation]
+    if settings.join == "multiply":
+        if settings.layer:
+            raise InputError(
+                f"network {network.id} multiplies embeddings before a layer; no certificate is "
+                "made for that"
+            )
+
+        def products(rows: slice) -> tuple[Ball, None]:
+            return activation(first[rows, None] * second[None]), None
+
+        return Form(network.task.modulus, weights["W_U"], products)
+    if settings.join == "concatenate":
+        width = settings.width
+        into_first = weights["W"][:width] if settings.layer else None
+        into_second = weights["W"][width:] if settings.layer else None
+        if into_first is None or into_second is None:
+            raise InputError(
+                f"network {network.id} concatenates embeddings and has no layer; no certificate "
+                "is made for that"
+            )
+        reads = first @ into_first, second @ into_second
+    else:
+        reads = (first @ weights["W"], second @ weights["W"]) if settings.layer else (first, second)
+
+    def sums(rows: slice) -> tuple[Ball, None]:
+        return activation(reads[0][rows, None] + reads[1][None]), None
+
+    return Form(network.task.modulus, weights["W_U"], sums)
+
+
+def _linear(network: Network, settings: LinearSettings, weights: Weights) -> Form:
+    own_tables = settings.model == "alpha-prime"
+    first = weights["embed1.weight" if own_tables else "embed.weight"]
+    second = weights["embed2.weight"] if own_tables else first
+    into = _turned(weights["l1.weight"])  # (width, hidden)
+    half = settings.width // 2 if settings.model == "delta" else 0
+    into_first = into[:half] if half else into
+    into_second = into[half:]
+    of_first = first @ into_first + weights["l1.bias"]
+    of_second = second @ into_second
+    if settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
+        of_second = of_second + weights["l1.bias"]
+    two_layers = "l2.weight" in weights
+    between = _turned(weights["l2.weight"]) if two_layers else None
+
+    def of_rows(rows: slice) -> tuple[Ball, None]:
+        hidden = relu(of_first[rows, None] + of_second[None])
+        if between is not None:
+            hidden = relu(hidden @ between + weights["l2.bias"])
+        return hidden, None
+
+    return Form(network.task.modulus, _turned(weights["unembed.weight"]), of_rows)
+
+
+def _turned(matrix: Ball) -> Ball:
+    return Ball(matrix.mid.T, matrix.rad.T)
+
+
+def _transformer(network: Network, settings: TransformerSettings, weights: Weights) -> Form:
+    task, p = network.task, network.task.modulus
+    block = "blocks.0."
+    table, positions = weights["embed.W_E"], weights["pos_embed.W_pos"]
+    second = table[p : 2 * p] if task.separate_vocabularies else table[:p]
+    tokens = [table[:p] + positions[0], second + positions[1]]
+    if task.equals_sign:
+        tokens.append(table[-1:] + positions[2])
+    # What a stream writes on the hidden units and, past them, on the outputs: (d, units + outputs).
+    into_units, unembedding = weights[f"{block}mlp.W_in"], weights["unembed.W_U"]
+    reads = side_by_side(into_units, unembedding)
+    units = into_units.shape[1]
+    biases = side_by_side(weights[f"{block}mlp.b_in"], weights[f"{block}mlp.b_out"] @ unembedding)
+    own = tokens[-1] @ reads + biases  # what the last position writes itself
+    values = [_values(token, weights, reads) for token in tokens]
+    patterns = _patterns(tokens, settings, weights)
+    activation = ACTIVATIONS[settings.activation]
+
+    def of_rows(rows: slice) -> tuple[Ball, Ball]:
+        total = own[None] + exact(np.zeros((len(range(p)[rows]), p, 1)))
+        for position, pattern in enumerate(patterns):
+            shares = pattern[rows] if pattern.shape[0] > 1 else pattern
+            for head in range(settings.heads):
+                written = values[position][head]
+                by_pair = written[rows, None] if position == 0 else written[None]
+                total = total + shares[..., head, None] * by_pair
+        return activation(total[..., :units]), total[..., units:]
+
+    readout = weights[f"{block}mlp.W_out"] @ unembedding
+    return Form(p, readout, of_rows)
+
+
+def _values(token: Ball, weights: Weights, reads: Ball) -> list[Ball]:
+    """What each head carries from a position to the units and outputs, (tokens, units + outputs)
+    per head.
+    """
+    into, out = weights["blocks.0.attn.W_V"], weights["blocks.0.attn.W_O"]
+    return [(token @ into[head]) @ (out[head] @ reads) for head in range(into.shape[0])]
+
+
+def _patterns(tokens: list[Ball], settings: TransformerSettings, weights: Weights) -> list[Ball]:
+    """rate softmax + 1 - rate of each position read, (p or 1, p or 1, heads): a, b, head."""
+    rate = settings.attention_rate
+    scores = _scores(tokens, weights, settings)
+    if rate == 0:
+        return [exact(np.ones((1, 1, settings.heads))) for _ in tokens]
+    kept = exact(1.0) - exact(rate)
+    return [exact(rate) * share + kept for share in softmax(scores)]
+
+
+def _scores(tokens: list[Ball], weights: Weights, settings: TransformerSettings) -> list[Ball]:
+    """How much the last position asks for each, (p or 1, p or 1, heads)."""
+    asks = weights["blocks.0.attn.W_Q"]
+    offers = weights["blocks.0.attn.W_K"]
+    root = _root(settings.head_size)
+    by_position: list[Ball] = []
+    for position, token in enumerate(tokens):
+        by_head = []
+        for head in range(settings.heads):
+            query = tokens[-1] @ asks[head]  # (p or 1, e)
+            key = token @ offers[head]
+            if position == len(tokens) - 1:
+                score = (query * key).sum(axis=1)[None]  # (1, p or 1)
+            elif position == 0:
+                score = key @ _turned(query)  # (p, p or 1)
+            else:
+                score = query @ _turned(key)  # (1, p)
+            by_head.append((score * root).reshape(*score.shape, 1))
+        by_position.append(side_by_side(*by_head))
+    return by_position
+
+
+def _root(size: int) -> Ball:
+    """1 / sqrt(size)"""
+    mid = np.asarray(1 / math.sqrt(size))
+    return Ball(mid, 4 * 2.0**-53 * mid)
