@@ -43,6 +43,8 @@ from algophase.analysis.logits.metrics import (
     similarities_fit,
 )
 from algophase.analysis.logits.restricted import losses_by_keys
+from algophase.analysis.operation import on_its_group
+from algophase.core.errors import InputError
 from algophase.core.group import Group
 from algophase.core.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
 from algophase.core.threads import one_thread
@@ -269,3 +271,15 @@ class Subject:
     @cached_property
     def circles(self) -> list[Circle]:
         return find_circles(self.components)
+
+
+def subject_on_cycle(network: Network, device: torch.device | str = "cpu") -> Subject:
+    """A network under measurement by waves, which only addition modulo p has."""
+    check_network(network)
+    subject = Subject(on_its_group(network), device)
+    if not subject.group.is_cyclic:
+        raise InputError(
+            f"network {network.id} is on {subject.network.task.described}: this is measured for "
+            "addition modulo p alone; algophase analyze --hidden says what its hidden units read"
+        )
+    return subject

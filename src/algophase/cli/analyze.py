@@ -29,7 +29,7 @@ from algophase.core.wording import counted
 from algophase.pages.table import Table
 
 if TYPE_CHECKING:
-    from algophase.analysis.hidden.look_inside import HiddenLayer
+    from algophase.analysis.hidden.look_inside import Inside
     from algophase.analysis.result import Analysis
     from algophase.core.answers import Learned
     from algophase.networks import Network
@@ -204,7 +204,7 @@ def _settings(network: "Network") -> dict[str, Any]:
 
 
 def _record(
-    source: Path, network: "Network", analysis: "Analysis", hidden_layer: "HiddenLayer | None"
+    source: Path, network: "Network", analysis: "Analysis", hidden_layer: "Inside | None"
 ) -> dict[str, Any]:
     """One network as --json has it."""
     record = {"id": analysis.id, "path": str(source), **_settings(network), **analysis.to_dict()}
@@ -218,7 +218,7 @@ def _row(
     source: Path,
     network: "Network",
     analysis: "Analysis",
-    hidden_layer: "HiddenLayer | None",
+    hidden_layer: "Inside | None",
 ) -> dict[str, Any]:
     """One network as a row of --table: the columns of a sweep's table, so that `runs` and
     `report` read it.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from algophase.pages.network_text import Record, number
 from algophase.pages.table import Table
-from algophase.pages.text import accuracy_text
+from algophase.pages.text import accuracy_text, percent
 
 CLUSTER_HEAD = [
     "frequency",
@@ -17,6 +17,7 @@ CLUSTER_HEAD = [
     "products",
     "integral's error",
 ]
+GROUP_UNITS_HEAD = ["read most", "dimension", "units", "share of their variance"]
 BETTI_HEAD = ["frequency", "shape of", "Betti numbers", "counted", "not counted", "radius", ""]
 
 
@@ -60,6 +61,24 @@ def hidden_lines(
     if without is not None:
         lines.append(_without_interactions_line(without))
     return lines
+
+
+def group_units_lines(record: Record) -> list[str]:
+    """record: of the hidden units of a network on a group that is not cyclic."""
+    lines = ["", "  inside the first hidden layer:"]
+    if not record["units"]:
+        return [*lines, "    it is not known what its hidden units read"]
+    rows = []
+    for cluster in record["clusters"]:
+        name, share = cluster["representation"], percent(cluster["share"])
+        rows.append([name, str(cluster["dimension"] or ""), str(cluster["units"]), share])
+    lines += Table(GROUP_UNITS_HEAD, rows, numbers=(1, 2, 3)).lines(indent=4)
+    lines.append(
+        f"    {record['units']} units, {record['silent']} of them silent; interactions of both "
+        f"operands are {percent(record['interaction'])} of the variance of what they read"
+    )
+    without = accuracy_text(record["accuracy_without"])
+    return [*lines, f"    without interactions: accuracy {without}"]
 
 
 def _cluster_table(geometry: Record, neurons: Record) -> Table:

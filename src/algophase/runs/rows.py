@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from algophase.analysis.circles.find import Circle
-from algophase.analysis.hidden.look_inside import HiddenLayer
+from algophase.analysis.hidden.look_inside import Inside
 from algophase.analysis.moments import MomentDetails
 from algophase.analysis.record import VERDICT, fields_of_row
 from algophase.analysis.result import Analysis
@@ -53,7 +53,7 @@ def make_row(
     trained: TrainedRun,
     analysis: Analysis | None,
     curves: Mapping[str, float] | None = None,
-    hidden: HiddenLayer | None = None,
+    hidden: Inside | None = None,
     weights_digest: str | None = None,
 ) -> Row:
     """analysis: None for a network that diverged; its metrics are null and `diverged_at` says when.
@@ -95,7 +95,7 @@ def _curves_at(history: History, point: int) -> dict[str, float]:
     return {name: float(getattr(history, name)[point]) for name in CURVES}
 
 
-def analysis_columns(analysis: Analysis, hidden: HiddenLayer | None = None) -> dict[str, Any]:
+def analysis_columns(analysis: Analysis, hidden: Inside | None = None) -> dict[str, Any]:
     """What was measured of one network as columns of its row, without its name and its settings."""
     record = analysis.to_dict()
     del record["id"]

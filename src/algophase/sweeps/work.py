@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from algophase.analysis.analyze import analyze_each
-from algophase.analysis.hidden.look_inside import HiddenLayer, look_inside
+from algophase.analysis.hidden.look_inside import Inside, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
@@ -232,7 +232,7 @@ def _details(
 
 def _inside(
     group: PlannedEnsemble, networks: Iterable[Network], analyses: Mapping[str, Analysis]
-) -> dict[str, HiddenLayer]:
+) -> dict[str, Inside]:
     """By the networks' ids. One that cannot be looked into is logged."""
     layers = {}
     for network in networks:

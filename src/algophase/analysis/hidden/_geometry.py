@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.subject import Subject
+from algophase.analysis.subject import Subject, subject_on_cycle
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array
 from algophase.core.wording import counted
@@ -142,7 +142,7 @@ class Geometry:
 
 def subject_with_units(network: Network, device: torch.device | str = "cpu") -> Subject:
     """A network under measurement whose hidden units can be looked at."""
-    subject = Subject(network, device)
+    subject = subject_on_cycle(network, device)
     if subject.hidden_layer is None:
         kind = type(network).__name__
         raise InputError(

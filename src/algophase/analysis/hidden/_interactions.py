@@ -22,6 +22,7 @@ from torch import Tensor
 from algophase.analysis.analyze import analyze_subject
 from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.metrics import paper_triples_on, similarity
+from algophase.analysis.operation import on_its_group
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
@@ -77,7 +78,7 @@ class _Without(Subject):
     def __init__(
         self, network: Network, direct: bool, products_only: bool, device: torch.device | str
     ) -> None:
-        super().__init__(network, device)
+        super().__init__(on_its_group(network), device)
         layer = self.network.stream_layer()
         if layer is None:
             raise InputError(

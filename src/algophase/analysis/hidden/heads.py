@@ -33,7 +33,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
-from algophase.analysis.subject import Subject
+from algophase.analysis.subject import Subject, subject_on_cycle
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array, wave_counts
 from algophase.core.lines import reaches
@@ -154,7 +154,7 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
         >>> attention_heads(initialize(RunSettings(TaskSettings(7), settings)))
         <AttentionHeads: 0, 1 are constant>
     """
-    subject = Subject(network, device)
+    subject = subject_on_cycle(network, device)
     if not has_heads(subject.network):
         raise InputError(
             f"network {network.id} has no attention heads to look at; the paper's transformers have"

@@ -12,9 +12,11 @@ import torch
 from algophase.analysis.hidden._geometry import Geometry, geometry_of
 from algophase.analysis.hidden._interactions import can_lose_interactions, without_interactions
 from algophase.analysis.hidden._neurons import Neurons, neurons_of
+from algophase.analysis.hidden.group_units import GroupUnits, group_units_of
 from algophase.analysis.hidden.heads import AttentionHeads, attention_heads_of, has_heads
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.hidden.topology import LINE, ClusterBetti, betti_numbers
+from algophase.analysis.operation import on_its_group
 from algophase.analysis.record import record_of
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
@@ -107,17 +109,22 @@ class HiddenLayer:
         return rows
 
 
+Inside = HiddenLayer | GroupUnits
+
+
 def look_inside(
     network: Network | Analysis, device: torch.device | str = "cpu", *, betti: bool = False
-) -> HiddenLayer:
+) -> Inside:
     """Everything about the first hidden layer of one network. It takes about as long as its
-    analysis.
+    analysis. On a group that is not cyclic: which representations its units read.
 
     network: or its analysis, where that keeps what was computed of it.
     betti: its Betti numbers as well. They need the extra `topology`, and about half a second for
         each of their rows.
     """
     subject = _subject_of(network, device)
+    if not subject.group.is_cyclic:
+        return group_units_of(subject)
     network = subject.given
     has_units = subject.hidden_layer is not None
     without = None
@@ -136,7 +143,7 @@ def look_inside(
 
 def _subject_of(network: Network | Analysis, device: torch.device | str) -> Subject:
     if not isinstance(network, Analysis):
-        return Subject(network, device)
+        return Subject(on_its_group(network), device)
     if network.subject is None:
         raise InputError(
             f"the analysis of {network.id} does not keep its network: it was read from a file or a "

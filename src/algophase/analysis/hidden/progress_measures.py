@@ -29,7 +29,7 @@ from torch import Tensor
 from algophase.analysis.circles.principal import PrincipalComponents
 from algophase.analysis.device import upload
 from algophase.analysis.logits.restricted import key_frequencies_there
-from algophase.analysis.subject import Subject
+from algophase.analysis.subject import Subject, subject_on_cycle
 from algophase.core.group import cyclic_group
 from algophase.core.task import split
 from algophase.networks import Network
@@ -99,7 +99,7 @@ def progress_measures(network: Network, device: torch.device | str = "cpu") -> P
         >>> progress_measures(handmade_pizza(23)).frequencies
         (1, 5)
     """
-    return progress_measures_of(Subject(network, device))
+    return progress_measures_of(subject_on_cycle(network, device))
 
 
 @torch.no_grad()
