@@ -8,12 +8,14 @@ from algophase.analysis.circles.principal import PrincipalComponents, network_co
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.sums import LogitSums
 from algophase.analysis.logits.sums import logit_sums as pending_sums
+from algophase.analysis.program.adding import measure_adding
 from algophase.analysis.program.instances import (
     Instances,
     candidates,
     circles_alone,
     grouped,
     isolate,
+    isolated_tables,
     stands_out,
     weigh_instances,
 )
@@ -38,7 +40,9 @@ def instances(network: Network, found: Program, components: PrincipalComponents)
     circles = circles_alone(sums_alone, frequencies, components)
     groups = grouped(found, circles, stands_out(components))
     sums = isolate(network, components, groups, groups).get()
-    return weigh_instances(found, components, circles, groups, sums, network.normalizes)
+    first, second = isolated_tables(network, components, groups)
+    adding = measure_adding(network, first[1:], second[1:]).get()
+    return weigh_instances(found, components, circles, groups, sums, adding, network.normalizes)
 
 
 def found_in(network: Network) -> tuple[Instances, Findings]:

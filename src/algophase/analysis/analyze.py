@@ -31,6 +31,7 @@ from algophase.analysis.operation import (
     with_group,
     with_operation,
 )
+from algophase.analysis.program.adding import measure_adding
 from algophase.analysis.program.by_representation import OnGroup, read_group
 from algophase.analysis.program.instances import (
     CircleAlone,
@@ -40,6 +41,7 @@ from algophase.analysis.program.instances import (
     doubled,
     grouped,
     isolate,
+    isolated_tables,
     no_instances,
     stands_out,
     weigh_instances,
@@ -359,9 +361,13 @@ async def _instances(subject: Subject, program: Program, alone: list[CircleAlone
     """The instances, each kept and each left out, as the circles alone group them."""
     components = subject.components
     groups = grouped(program, alone, stands_out(components))
-    sums = await _isolate(subject, groups, left_out=groups)
-    normalized = subject.network.normalizes
-    instances = weigh_instances(program, components, alone, groups, sums, normalized)
+    network = subject.network
+    first, second = isolated_tables(network, components, groups)
+    without_interactions = measure_adding(network, first[1:], second[1:], subject.prepared)
+    isolating = _isolate(subject, groups, left_out=groups)
+    sums, adding = await both(isolating, without_interactions)
+    normalized = network.normalizes
+    instances = weigh_instances(program, components, alone, groups, sums, adding, normalized)
     return replace(instances, embedded=subject.network.cut != "none")
 
 

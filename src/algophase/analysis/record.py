@@ -92,11 +92,14 @@ INSTANCE = Layout(
         "clock": "instance.clock",
         "pizza": "instance.pizza",
         "companion": "instance.companion",
+        "adding": "instance.adding",
+        "interaction": "instance.interaction",
         "fits": lambda decided: [decided.instance.fits[name] for name in FITTED],
     }
 )
 PROGRAM = Layout.of_names(
     *("answer_share", "answer_only_share", "sum_share", "readout_share", "offset_share", "rest"),
+    *("left_share", "right_share"),
     *("explained", "answer_accuracy", "norm", "numbers"),
     *("frequencies", "frequency_shares", "harmonics", "profiles"),
 )

@@ -17,7 +17,9 @@ GROUP_HEAD = [
     *("instance", "dimension", "kind", "form", "share", "in tables"),
     *("without interactions", "accuracy alone", "accuracy without"),
 ]
-INSTANCE_HEAD = ["instance", "form", "share", "fit", "accuracy alone", "accuracy without"]
+INSTANCE_HEAD = [
+    *("instance", "form", "share", "fit", "adding", "accuracy alone", "accuracy without"),
+]
 CIRCLE_HEAD = ["variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
 
 
@@ -79,7 +81,8 @@ def instance_rows(instances: Sequence[Record]) -> list[list[str]]:
     rows = []
     for instance in instances:
         name = frequencies_text(instance["frequencies"])
-        shares = [percent(instance["share"]), percent(instance["fit"])]
+        values = [instance["share"], instance["fit"], instance.get("adding")]
+        shares = [percent(value) for value in values]
         accuracies = [instance["accuracy_alone"], instance["accuracy_without"]]
         rows.append([name, form_name(instance["form"]), *shares, *map(accuracy_text, accuracies)])
     return rows
@@ -127,7 +130,7 @@ def circle_cells(circle: Record) -> list[str]:
 
 
 def program_lines(program: Record) -> list[str]:
-    """The program in two lines: which key frequencies, and what the logits are made of."""
+    """The program in three lines: which key frequencies, and what the logits are made of."""
     frequencies = program["frequencies"]
     if not frequencies:
         return ["no key frequency: nothing in the logits follows a + b"]
@@ -137,9 +140,16 @@ def program_lines(program: Record) -> list[str]:
     count = len(frequencies)
     named = "1 key frequency" if count == 1 else f"{count} key frequencies"
     explained = f"{number(program['explained']):.2%}"
-    return [
+    lines = [
         f"{named}: {', '.join(keys)}; with the read-out they explain {explained}",
         f"parts of the logits' norm: {percent(program['answer_share'])} answer, "
         f"{percent(program['readout_share'])} read-out, "
         f"{percent(program['offset_share'])} offsets, {percent(program['rest'])} rest",
     ]
+    if program.get("left_share") is not None:  # an older table has no such column
+        lines.append(
+            f"functions of a + b - c: {percent(program['answer_only_share'])}; of (b, c - a): "
+            f"{percent(program['left_share'])}, of (a, c - b): {percent(program['right_share'])}, "
+            f"of (a + b, c): {percent(program['sum_share'])}"
+        )
+    return lines

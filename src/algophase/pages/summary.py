@@ -67,9 +67,9 @@ def _paragraph(name: str, lines: Sequence[str]) -> list[str]:
 def _instance_lines(network: NetworkText) -> list[str]:
     """The table of instances, with what they leave of the logits as its last line."""
     remainder = round(100 * network.remainder, 1)
-    last = ["remainder", "", f"{remainder + 0.0:.1f}%", "", "", ""]  # + 0.0: no minus zero
+    last = ["remainder", "", f"{remainder + 0.0:.1f}%", "", "", "", ""]  # + 0.0: no minus zero
     rows = [*instance_rows(network.instances), last]
-    lines = Table(INSTANCE_HEAD, rows, numbers=(2, 3, 4, 5)).lines(indent=2)
+    lines = Table(INSTANCE_HEAD, rows, numbers=(2, 3, 4, 5, 6)).lines(indent=2)
     if remainder < 0:
         lines[-1] += " (instances overlap)"
     return lines

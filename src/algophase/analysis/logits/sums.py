@@ -7,6 +7,8 @@ s = a + b, r = a + b - c,
     offset[c]       mean over a, b              (functions of c alone)
     answer[d, r]    mean over triples of (d, r) (the answer-following class: one triple for each a)
     sums[s, c]      mean over triples of (s, c)
+    from_left       mean over triples of (b, c - a)
+    from_right      mean over triples of (a, c - b)
     products[i, j]  sum of Q_i Q_j over all triples, of embeddings i and j
     right[i]        share of the pairs answered right
     means[i]        variance over a, b of what centering removes
@@ -46,10 +48,10 @@ def products_without_offsets(products: Array, offset: Array) -> Array:
 
 @dataclass(frozen=True)
 class LogitSums:
-    """right and means (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (p,
-    p) over (s, c).
+    """right and means (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r).
 
-    sums: of the first embedding, which is the network's own; empty if they were not computed.
+    sums (p, p) over (s, c), from_left over (b, c - a), from_right over (a, c - b): of the first
+        embedding, which is the network's own; empty if they were not computed.
     """
 
     right: Array
@@ -58,6 +60,8 @@ class LogitSums:
     offset: Array
     answer: Array
     sums: Array
+    from_left: Array
+    from_right: Array
 
     @functools.cached_property
     def without_offsets(self) -> Array:
@@ -94,14 +98,15 @@ def logit_sums(
 ) -> Pending[LogitSums]:
     """The sums of operand tables (n, p, width) of one network, computed where these are.
 
-    with_sums: also the means over (s, c) of the first, which should be the network's own.
+    with_sums: also the means over (s, c), (b, c - a) and (a, c - b) of the first, which should be
+        the network's own.
     prepared: the network, if it is prepared already.
     """
     n, p = first.shape[:2]
 
     def totals_of(logits: Tensor, rows: slice) -> dict[str, Tensor]:
         indices = indices_of(p, rows.start, rows.stop, first.device)
-        return _totals(logits, indices, with_sums)
+        return _totals(logits, rows, indices, with_sums)
 
     sum_bytes = FLOAT64 * n * p * p
     totals = totals_over_rows(network, first, second, totals_of, sum_bytes, prepared)
@@ -188,13 +193,14 @@ def _added(strips: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
 class _Indices(NamedTuple):
     """Indices into the logits of some rows a. label: the right answers, (1, a, b, 1).
 
-    by_answer, by_sum: (a * p * p), indices among their logits (a, b, c) of the triples with each d
-        and r, or s and c.
+    by_answer: (a * p * p), indices among their logits (a, b, c) of the triples with each d and r.
+    table, inverses: of the group, (p, p) and (p,).
     """
 
     label: Tensor
     by_answer: Tensor
-    by_sum: Tensor
+    table: Tensor
+    inverses: Tensor
 
 
 @torch.inference_mode(False)
@@ -210,15 +216,17 @@ def make_indices(p: int, start: int, stop: int, device: torch.device) -> _Indice
     right_answers = group.sum(a, row)[None]
     b = group.difference(a, row)  # of a and d
     by_answer = index_of(b, group.difference(group.sum(a, b), numbers))
-    by_sum = index_of(group.difference(row, a), numbers)
-    return _Indices(right_answers, by_answer, by_sum)
+    table, inverses = (
+        torch.from_numpy(values).to(device) for values in (group.table, group.inverses)
+    )
+    return _Indices(right_answers, by_answer, table, inverses)
 
 
 # Enough for networks that are one strip; others make them again, which is soon done.
 indices_of = functools.lru_cache(maxsize=4)(make_indices)
 
 
-def _totals(every: Tensor, indices: _Indices, with_sums: bool) -> dict[str, Tensor]:
+def _totals(every: Tensor, rows: slice, indices: _Indices, with_sums: bool) -> Totals:
     """Totals over some rows a of logits (n, a, b, outputs), by name; `_read_totals` reads them."""
     n, p = len(every), every.shape[2]
     centered = center(every, indices.label)
@@ -230,8 +238,32 @@ def _totals(every: Tensor, indices: _Indices, with_sums: bool) -> dict[str, Tens
         "answer": flat[:, indices.by_answer].view(n, -1, p, p).sum(dim=1),
     }
     if with_sums:
-        totals["sums"] = flat[0, indices.by_sum].view(-1, p, p).sum(dim=0)
+        own = centered.logits[0]
+        totals |= totals_by_action(own, rows, indices.table, indices.inverses)
     return totals
+
+
+def totals_by_action(own: Tensor, rows: slice, table: Tensor, inverses: Tensor) -> Totals:
+    """Sums over some rows x of logits (x, y, z) of a network on any group, over what each of three
+    actions leaves unchanged (`program.actions`): (y, -x + z), (x, z - y) and (x + y, z).
+
+    table, inverses: of the group, (n, n) and (n,).
+    """
+    count, n = own.shape[:2]
+    # z = x + u for every u, of each x
+    of_left = table[rows][:, None].expand(count, n, n)
+    # z = u + y for every u, of each y
+    of_right = table.T[None].expand(count, n, n)
+    from_right = own.new_zeros(n, n)
+    from_right[rows] = own.gather(2, of_right).sum(dim=1)
+    # y = -x + s for every s, of each x
+    second_operands = table[inverses[rows]]  # (x, s)
+    of_sums = own.gather(1, second_operands[..., None].expand(count, n, n))
+    return {
+        "from_left": own.gather(2, of_left).sum(dim=0),
+        "from_right": from_right,
+        "readout": of_sums.sum(dim=0),
+    }
 
 
 class Centered(NamedTuple):
@@ -264,13 +296,16 @@ def center(every: Tensor, right_answers: Tensor) -> Centered:
 def _read_totals(p: int, totals: Mapping[str, Array]) -> LogitSums:
     pairs = p**2
     mean = totals["mean"] / pairs
+    nothing = np.zeros((0, 0))
     return LogitSums(
         right=totals["right"] / pairs,  # whole numbers until here: all pairs are exactly 1
         means=np.maximum(totals["squared mean"] / pairs - mean**2, 0.0),
         products=totals["products"],
         offset=totals["offset"] / pairs,
         answer=totals["answer"] / p,
-        sums=totals["sums"] / p if "sums" in totals else np.zeros(0),
+        sums=totals["readout"] / p if "readout" in totals else nothing,
+        from_left=totals["from_left"] / p if "from_left" in totals else nothing,
+        from_right=totals["from_right"] / p if "from_right" in totals else nothing,
     )
 
 

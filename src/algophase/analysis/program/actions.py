@@ -28,7 +28,12 @@ import torch
 from torch import Tensor
 
 from algophase.analysis._pending import Pending, pack
-from algophase.analysis.logits.sums import center, products_without_offsets, totals_over_rows
+from algophase.analysis.logits.sums import (
+    center,
+    products_without_offsets,
+    totals_by_action,
+    totals_over_rows,
+)
 from algophase.analysis.program.instances import TINY
 from algophase.core.fourier import Array
 from algophase.core.group import Group
@@ -98,7 +103,7 @@ def action_sums(
             "writes": by_pair.transpose(1, 2) @ by_pair,
         }
         if classes:
-            totals |= _means_over_actions(centered.logits[0], rows, table, inverses)
+            totals |= totals_by_action(centered.logits[0], rows, table, inverses)
         return totals
 
     sum_bytes = FLOAT64 * (len(first[writers]) + 3) * n * n
@@ -106,27 +111,6 @@ def action_sums(
         network, first, second, totals_of, sum_bytes, prepared, beside_logits=False
     )
     return Pending(pack(totals), functools.partial(_read_sums, n))
-
-
-def _means_over_actions(
-    own: Tensor, rows: slice, table: Tensor, inverses: Tensor
-) -> dict[str, Tensor]:
-    """Sums over some rows x of logits (x, y, z), over what each action leaves unchanged."""
-    count, n = own.shape[:2]
-    # z = x + u for every u, of each x
-    of_left = table[rows][:, None].expand(count, n, n)
-    # z = u + y for every u, of each y
-    of_right = table.T[None].expand(count, n, n)
-    from_right = own.new_zeros(n, n)
-    from_right[rows] = own.gather(2, of_right).sum(dim=1)
-    # y = -x + s for every s, of each x
-    second_operands = table[inverses[rows]]  # (x, s)
-    of_sums = own.gather(1, second_operands[..., None].expand(count, n, n))
-    return {
-        "from_left": own.gather(2, of_left).sum(dim=0),
-        "from_right": from_right,
-        "readout": of_sums.sum(dim=0),
-    }
 
 
 def _read_sums(n: int, totals: Mapping[str, Array]) -> ActionSums:

@@ -26,6 +26,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from algophase.analysis._pending import Pending
 from algophase.analysis.circles.find import (
@@ -42,6 +43,7 @@ from algophase.analysis.circles.principal import (
 )
 from algophase.analysis.device import upload
 from algophase.analysis.logits.sums import LogitSums, logit_sums
+from algophase.analysis.program.adding import Adding
 from algophase.analysis.program.forms import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.program.read import Program, spectrum_of
 from algophase.core.fourier import Array, folded
@@ -102,6 +104,8 @@ class Instance:
     clock, pizza, companion: amplitudes of the three forms; following: share of the instance's
         energy at its own frequencies, following the answer; fits: share of its energy that each
         form explains, by name.
+    adding, interaction: does it add or multiply, by the causal test that every group has
+        (`adding`); NaN where the network does not say what its hidden units read.
     """
 
     frequencies: tuple[int, ...]
@@ -119,6 +123,8 @@ class Instance:
     companion: float
     following: float
     fits: dict[str, float]
+    adding: float = float("nan")
+    interaction: float = float("nan")
 
     def __repr__(self) -> str:
         return f"<Instance {', '.join(map(str, self.frequencies))}: {self.share:.2%} of the logits>"
@@ -219,6 +225,17 @@ def isolate(
     """The sums of the network's own tables, then of each group of frequencies kept alone, then of
     each left out.
     """
+    first, second = isolated_tables(network, components, groups, left_out)
+    return logit_sums(network, first, second, with_sums=with_sums, prepared=prepared)
+
+
+def isolated_tables(
+    network: Network,
+    components: PrincipalComponents,
+    groups: Sequence[Sequence[int]],
+    left_out: Sequence[Sequence[int]] = (),
+) -> tuple[Tensor, Tensor]:
+    """The operand tables (n, p, width) of what `isolate` sums up."""
     # A function has no table to share.
     own = network.operand_tables() if network.cut == "none" else network.distinct_tables()
     needed = [*components.columns, group_columns(components, groups, left_out), *components.means]
@@ -227,7 +244,7 @@ def isolate(
     tables = []
     for own_table, part_tables in zip(own, parts, strict=False):
         tables.append(torch.cat([own_table.detach()[None], part_tables]))
-    return logit_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
+    return tables[0], tables[-1]
 
 
 def circles_alone(
@@ -343,11 +360,13 @@ def weigh_instances(
     circles: Sequence[CircleAlone],
     groups: Sequence[Sequence[int]],
     sums: LogitSums,
+    adding: Sequence[Adding],
     normalized: bool = False,
 ) -> Instances:
     """Every instance, from the sums of the network's own tables, of each group kept and of each
     left out.
 
+    adding: whether each group adds or multiplies.
     normalized: the network has layer norm, which rescales whatever is left of an embedding to the
         size of the whole. What instances write is then divided by one factor, the one with which
         their sum is nearest to the network.
@@ -389,6 +408,8 @@ def weigh_instances(
             companion=forms.companion,
             following=forms.following / energy,
             fits={name: value / energy for name, value in forms.fits.items()},
+            adding=adding[row - 1].adding,
+            interaction=adding[row - 1].interaction,
         )
         instances.append(instance)
     instances.sort(key=lambda instance: (-round(instance.share, 9), instance.frequencies))

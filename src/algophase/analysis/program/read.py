@@ -59,7 +59,8 @@ class Program:
 
     accuracy: of the network; norm: root mean square of its centered logits.
     answer_only_share: of functions of r alone, a part of answer_share; sum_share: of all functions
-        of (s, c).
+        of (s, c); left_share: of (b, c - a); right_share: of (a, c - b). These are the classes that
+        every group has (`actions`); functions of r are in all of them.
     frequencies: the key frequencies, the largest first, and frequency_shares, theirs. spectrum: of
         all, 1 to floor(p / 2).
     profiles: g_k(d), (key, p); sine_profiles: h_k(d); readout: (key, p) complex, R_k(c) of Re
@@ -79,6 +80,8 @@ class Program:
     answer_share: float
     answer_only_share: float
     sum_share: float
+    left_share: float
+    right_share: float
     readout_share: float
     offset_share: float
     rest: float
@@ -160,6 +163,8 @@ def no_program(order: int, accuracy: float) -> Program:
         answer_share=undefined,
         answer_only_share=undefined,
         sum_share=undefined,
+        left_share=undefined,
+        right_share=undefined,
         readout_share=undefined,
         offset_share=undefined,
         rest=undefined,
@@ -188,12 +193,18 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     answer = x[a, b, group.difference(a + b, r)].mean(axis=0)  # (d, r), r = a + b - c
     s, c = d, r
     sums = x[a, group.difference(s, a), c].mean(axis=0)  # (s, c)
-    products = np.array([[(x**2).sum()]])
-    accuracy = share_right(right_answers(values)).numpy()[None]
-    return program_of_sums(
-        LogitSums(accuracy, np.zeros(1), products, x.mean(axis=(0, 1))[None], answer[None], sums),
-        least_share,
+    b, u = d, r
+    totals = LogitSums(
+        right=share_right(right_answers(values)).numpy()[None],
+        means=np.zeros(1),
+        products=np.array([[(x**2).sum()]]),
+        offset=x.mean(axis=(0, 1))[None],
+        answer=answer[None],
+        sums=sums,
+        from_left=x[a, b, group.sum(a, u)].mean(axis=0),
+        from_right=x[b, a, group.sum(a, u)].mean(axis=0),  # where a is the second operand
     )
+    return program_of_sums(totals, least_share)
 
 
 def program_of_sums(sums: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
@@ -231,6 +242,8 @@ def program_of_sums(sums: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Pr
         offset_share=offset_share,
         answer_only_share=share(answer.mean(axis=0), p * p),
         sum_share=share(sums.sums, p),
+        left_share=share(sums.from_left, p),
+        right_share=share(sums.from_right, p),
         rest=1.0 - (answer_share + readout_share + offset_share),
         answer_accuracy=float((answer[:, 0] > largest_wrong).mean()),
         frequencies=tuple(keys),
