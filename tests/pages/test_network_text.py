@@ -33,13 +33,16 @@ def test_undefined_numbers_of_a_record_are_dashes() -> None:
     (row,) = instance_rows([{**instance, "fit": None, "accuracy_without": None}])
     assert len(row) == len(INSTANCE_HEAD)
     assert row[:2] == ["1", "Pizza"]
-    assert (row[3], row[5]) == ("-", "-")
+    assert (row[3], row[6]) == ("-", "-")
     assert math.isnan(number(None))
 
 
-def test_a_program_is_two_lines_or_none_of_its_frequencies() -> None:
+def test_a_program_is_three_lines_or_none_of_its_frequencies() -> None:
     program = pizza().to_dict()["program"]
-    keys, shares = program_lines(program)
+    keys, shares, classes = program_lines(program)
     assert keys.startswith("2 key frequencies: ")
     assert "of the logits' norm" in shares
+    assert classes.startswith("functions of a + b - c: ")
+    older = {**program, "left_share": None}
+    assert len(program_lines(older)) == 2
     assert len(program_lines({**program, "frequencies": []})) == 1

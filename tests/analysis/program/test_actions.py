@@ -13,6 +13,7 @@ import torch
 from algophase import RunSettings, load
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.program.actions import action_sums, class_shares
+from algophase.analysis.program.read import program_of_logits
 from algophase.core.fourier import Array
 from algophase.core.group import Group, group_from_table
 from algophase.core.named_groups import named_group
@@ -127,3 +128,16 @@ def test_several_embeddings_and_several_strips_add_up(monkeypatch: pytest.Monkey
     in_strips = action_sums(network, group, two_first, two_second).get()
     for name, values in vars(in_strips).items():
         np.testing.assert_allclose(values, getattr(at_once, name), atol=1e-12, err_msg=name)
+
+
+def test_a_cyclic_program_has_the_same_classes() -> None:
+    network = untrained(7)
+    with torch.no_grad():
+        program = program_of_logits(grid_logits(network))
+    first, second = (table.detach()[None] for table in network.operand_tables())
+    group = named_group("Z7")
+    shares = class_shares(group, action_sums(network, group, first, second).get())
+    assert program.left_share == pytest.approx(shares.left)
+    assert program.right_share == pytest.approx(shares.right)
+    assert program.answer_only_share == pytest.approx(shares.characters)
+    assert program.sum_share - program.offset_share == pytest.approx(shares.readout)

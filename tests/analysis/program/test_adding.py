@@ -10,6 +10,7 @@ from algophase import (
     RunSettings,
     TaskSettings,
     TransformerSettings,
+    analyze,
     handmade_clock,
     handmade_pizza,
     initialize,
@@ -40,6 +41,14 @@ def test_the_clock_multiplies_and_the_pizza_adds() -> None:
     clock, pizza = measured(handmade_clock(23)), measured(handmade_pizza(23))
     assert (clock.adding, clock.interaction) == pytest.approx((0, 1), abs=1e-12)
     assert (pizza.adding, pizza.interaction) == pytest.approx((1, 0), abs=1e-12)
+
+
+def test_instances_of_cyclic_networks_have_it_beside_their_form() -> None:
+    clock, pizza = analyze(handmade_clock(23)), analyze(handmade_pizza(23))
+    for instance in clock.instances.instances:
+        assert instance.adding == pytest.approx(0, abs=1e-9)
+    for instance in pizza.instances.instances:
+        assert instance.adding == pytest.approx(1, abs=1e-9)
 
 
 def transformer(rate: float) -> Network:
