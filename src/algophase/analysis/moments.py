@@ -5,7 +5,8 @@ Early in training an embedding has no clean circles yet, so the paper isolates p
 "possibly non-circle" (appendix J). Each of the first pairs is kept alone and its logits are
 compared with the closed forms of its strongest frequency. And every circle in the accompanying role
 is removed at once, to see what they are worth (appendix K). Whether held-out pairs add up to the
-right answers is asked as well (`progress_measures`).
+right answers is asked as well (`progress_measures`). A group that is not cyclic has no circles, and
+none of this.
 """
 
 import math
@@ -120,6 +121,8 @@ def details_of_each(
 
 async def _details(network: Network, analysis: Analysis, device: torch.device) -> MomentDetails:
     subject = Subject(network, device)
+    if not subject.group.is_cyclic:
+        return _no_circles(analysis)
     pairs = component_pairs(subject.components, PAIRS)
     accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]
     # The network on these embeddings: each pair alone, then without its companions.
@@ -148,6 +151,16 @@ async def _details(network: Network, analysis: Analysis, device: torch.device) -
             numbers["accuracy without"].item() if accompanying else analysis.accuracy
         ),
         held_out_answers=held_out,
+    )
+
+
+def _no_circles(analysis: Analysis) -> MomentDetails:
+    """Of a network on a group that is not cyclic."""
+    return MomentDetails(
+        pairs=(),
+        accompanying=0,
+        accuracy_without_accompanying=analysis.accuracy,
+        held_out_answers=math.nan,
     )
 
 

@@ -193,6 +193,8 @@ def _handful(path: Path, opened: "OpenTable") -> list[str]:
         names = [name for name in SETTING_NAMES if name in available]
         table = read_frame(opened, names)
         settings = [name for name in names if varies(table[name].astype(str))]
+    if "group" in settings and "modulus" not in settings:
+        settings.append("modulus")  # it names the groups that are cyclic
     verdict = "verdict" if "verdict" in available else "paper_label"
     return [
         name

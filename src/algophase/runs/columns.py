@@ -122,6 +122,31 @@ def numbers_or_missing(column: "pandas.Series[Any]") -> "pandas.Series[float]":
     return pandas.to_numeric(column, errors="coerce").astype(float)
 
 
+def group_names(frame: "pandas.DataFrame") -> "pandas.Series[Any]":
+    """The group of each run: as the table names it, or the cyclic group of its modulus. A table
+    names no cyclic group.
+    """
+    moduli = numbers_or_missing(frame["modulus"])
+    cyclic = moduli.map(lambda modulus: f"Z{modulus:.0f}", na_action="ignore")
+    if "group" not in frame:
+        return cyclic
+    return frame["group"].where(_has_group(frame["group"]), cyclic)
+
+
+def on_other_groups(frame: "pandas.DataFrame") -> "pandas.Series[bool]":
+    """Whether each run is on a group that is not cyclic."""
+    import pandas
+
+    if "group" not in frame:
+        return pandas.Series(False, index=frame.index)
+    names = frame["group"].astype(str)
+    return _has_group(frame["group"]) & ~names.str.fullmatch(r"Z\d+")
+
+
+def _has_group(column: "pandas.Series[Any]") -> "pandas.Series[bool]":
+    return column.map(lambda name: isinstance(name, str) and name != "").astype(bool)
+
+
 def python_values(column: "pandas.Series[Any]") -> list[Any]:
     """Values as Python objects, None for what is missing."""
     values = column.tolist()

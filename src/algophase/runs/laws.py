@@ -28,6 +28,7 @@ from algophase.core.errors import InputError
 from algophase.core.progress import Bar
 from algophase.pages.table import text_line
 from algophase.record.layout import to_record
+from algophase.runs.columns import on_other_groups
 from algophase.runs.law_tests import Law, doubling_law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.rows import run_from_row
 from algophase.runs.runs import Runs
@@ -153,6 +154,9 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
             f"which frequencies are keys, for {(~prime).sum():,} networks with a modulus that is "
             f"composite or below {SMALLEST}"
         )
+    others = int(on_other_groups(runs.accurate.frame).sum())
+    if others:
+        notes.append(f"{others:,} networks on groups that are not cyclic: they have no frequencies")
     which = bool(prime.sum() >= FEWEST)
     doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
     tests = len(varied) + which * (1 + 3 * starts) + doubling
@@ -216,9 +220,11 @@ def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
         frame["_keys"] = list(map(_keys_of_circles, frame[CIRCLES], frame["circles.role"]))
     frame = frame[frame["_keys"].map(len) > 0]
     if len(frame) < FEWEST:
+        others = int(on_other_groups(runs.accurate.frame).sum())
+        elsewhere = f"; {others:,} are on groups without frequencies" if others else ""
         raise InputError(
-            f"{runs.name} has {len(frame)} accurate networks with key frequencies; laws need at "
-            f"least {FEWEST}"
+            f"{runs.name} has {len(frame)} accurate networks with key frequencies{elsewhere}; "
+            f"laws need at least {FEWEST}"
         )
     return frame, source
 

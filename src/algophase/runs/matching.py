@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.core.errors import InputError
+from algophase.runs.columns import group_names
 from algophase.runs.runs import (
     ACCURACIES,
     FLAGS,
@@ -77,6 +78,8 @@ def match(
     continuous = _continuous_width(a, b)
     if continuous:
         a, b = (side.without(side.has_width, NO_WIDTH) for side in (a, b))
+    if any("group" in side for side in (a, b)):
+        a, b = (_with_groups(side) for side in (a, b))
     shared: list[str] = []
     apart: list[str] = []
     for key in MATCHED:
@@ -104,6 +107,8 @@ def match(
         a, b = _keep(a, key, common, b.name), _keep(b, key, common, a.name)
         if len(common) > 1:
             shared.append(key)
+    if "group" in shared and "modulus" in shared:
+        shared.remove("modulus")  # the group's name says it
     groups = _groups(a, b, shared)
     labels = {group.label for group in groups}
     a, b = (
@@ -155,7 +160,8 @@ def _label(runs: Runs, keys: list[str]) -> "pandas.Series[str]":
     label = pandas.Series("", index=runs.frame.index, dtype=object)
     for position, key in enumerate(keys):
         as_text: Callable[[object], str] = _yes_no if key in FLAGS else str
-        values = runs[key].map(comparable_setting).map(as_text)
+        settings = runs[key] if key == "group" else runs[key].map(comparable_setting)
+        values = settings.map(as_text)
         comma = ", " if position else ""
         label = label + f"{comma}{key.replace('_', ' ')} " + values
     return label
@@ -174,6 +180,13 @@ def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[MatchedRuns, ...]:
         circular = all(side.has_circularity for side in runs)
         groups.append(MatchedRuns(label, runs, circular))
     return tuple(groups)
+
+
+def _with_groups(runs: Runs) -> Runs:
+    """With the group of every run, where the table says at least its modulus."""
+    if "group" in runs or "modulus" not in runs:
+        return runs
+    return replace(runs, frame=runs.frame.assign(group=group_names(runs.frame)))
 
 
 def _with_values(runs: Runs) -> Runs:

@@ -16,7 +16,7 @@ from algophase.core.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.runs.columns import numbers_or_missing
+from algophase.runs.columns import numbers_or_missing, on_other_groups
 
 if TYPE_CHECKING:
     import pandas
@@ -27,6 +27,7 @@ NEEDED = (
     "diverged_at",
     "validation_accuracy",
     "circularity",
+    "group",
 )  # what the lines below look at
 DIVERGED, NOT_ANALYZED = "diverged", "not analyzed"  # in place of a verdict
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
@@ -57,7 +58,7 @@ def _setting_names() -> list[str]:
     names = ["kind"]
     for settings in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings()):
         names += settings.to_dict()
-    return list(dict.fromkeys([*names, "operation", "outputs"]))
+    return list(dict.fromkeys([*names, "operation", "outputs", "group"]))
 
 
 # Every column that is a setting, but for the seed
@@ -181,12 +182,11 @@ def describe_outcomes(
     """
     lines = []
     column = verdict_column(frame)
-    for name, start in (("verdict", ""), ("paper_label", "by the paper's rules: ")):
-        if name in frame and name in (column, "paper_label") and len(frame):
-            counts = outcomes(frame, name).value_counts()
-            names = in_order(counts.index)
-            shares = [f"{verdict} {_share(counts[verdict], len(frame))}" for verdict in names]
-            lines.append(start + ", ".join(shares))
+    if column == "verdict" and column in frame and len(frame):
+        lines.append(_shares(frame, column))
+    cyclic = frame[~on_other_groups(frame)]  # the paper's rules are for addition modulo p
+    if "paper_label" in frame and len(cyclic):
+        lines.append(f"by the paper's rules: {_shares(cyclic, 'paper_label')}")
     if "validation_accuracy" not in frame or frame["validation_accuracy"].isna().all():
         return lines
     accurate = frame[reaches(numbers_or_missing(frame["validation_accuracy"]), 1)]
@@ -198,6 +198,12 @@ def describe_outcomes(
     elif len(accurate):
         line += ", circularity undefined"
     return [*lines, line]
+
+
+def _shares(frame: "pandas.DataFrame", column: str) -> str:
+    counts = outcomes(frame, column).value_counts()
+    names = in_order(counts.index)
+    return ", ".join(f"{verdict} {_share(counts[verdict], len(frame))}" for verdict in names)
 
 
 def _share(count: int, total: int) -> str:

@@ -31,7 +31,7 @@ from algophase.core.lines import reaches
 from algophase.pictures.by_rate import rate_figure
 from algophase.pictures.to_matplotlib import draw
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
-from algophase.runs.columns import Columns, Rows
+from algophase.runs.columns import Columns, Rows, group_names
 from algophase.runs.overview import name_of_verdicts, outcomes, verdict_column
 from algophase.runs.pictures import rate_by_metric
 from algophase.runs.rows import DECIDED, decided
@@ -55,6 +55,7 @@ MATCHED = (
     "layers",
     "width",
     "operation",
+    "group",
 )
 FLAGS = ("separate_vocabularies", "equals_sign")
 METRICS = (
@@ -190,6 +191,8 @@ class Runs:
         for column in _numeric():
             if column in frame:
                 frame[column] = numbers_of(frame, column, name)
+        if "group" in frame and "modulus" in frame:
+            frame["group"] = group_names(frame)
         runs = cls(name, frame, len(frame), source=source)
         if "run_id" in frame:
             is_first = ~frame["run_id"].duplicated() | frame["run_id"].isna()
@@ -467,6 +470,8 @@ class Runs:
         keys = [key for key in keys if 1 < self.frame[key].astype(str).nunique() <= 2 * MOST_GROUPS]
         if not keys:
             return [self]
+        if "group" in keys and "modulus" in keys:
+            keys.remove("modulus")  # the group's name says it
         groups = []
         columns = [self.frame[key].astype(str) for key in keys]
         for values, frame in self.frame.groupby(columns, sort=True):

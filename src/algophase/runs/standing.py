@@ -23,7 +23,11 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
     """Settings in which a network is unlike every run of a population, in words."""
     differences = []
     own = settings_of(network)
+    if "group" in population.frame:
+        own.setdefault("group", f"Z{network.task.modulus}")
     for key in MATCHED:
+        if key == "group" and own.get(key) and key not in population.frame:
+            differences.append(f"group {own[key]} (there addition)")
         if key == "operation" and own.get(key, "add") != "add" and key not in population.frame:
             differences.append(f"operation {own[key]} (there add)")
         if key not in population.frame:
