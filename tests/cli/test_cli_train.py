@@ -65,6 +65,33 @@ def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> N
         assert load(shard / "networks" / f"{name}.epoch4.safetensors").id == f"{name}.epoch4"
 
 
+def test_a_network_is_trained_on_a_group(tmp_path: Path) -> None:
+    small = ("--width", 8, "--device", "cpu", "--epochs", 12, "--out", tmp_path)
+    for group, order in (("D4", 8), ("(1 2 3); (1 2)", 6)):
+        result = run("--group", group, *small)
+        assert result.exit_code == 0, result.output
+        runs = Runs.read(tmp_path)
+        assert runs["modulus"].tolist()[-1] == order
+        assert group in runs["group"].tolist()
+    assert "--group S5" in run("--help").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--group", "E8"), "give a name such as Z59, D59, S5, A5, Dic15"),
+        (("--group", "S5", "--modulus", 59), "modulus is 59; group S5 has 120 elements"),
+        (("--group", "Z60", "--modulus", 59), "modulus is 59; group Z60 has 60 elements"),
+        (("--group", "S3", "--operation", "subtract"), "a group goes with 'add'"),
+        (("--group", "S3", "--model", "beta"), "it cannot tell a from b"),
+    ],
+)
+def test_what_is_wrong_with_a_group_is_said(
+    arguments: tuple[object, ...], said: str, tmp_path: Path
+) -> None:
+    assert said in str(run(*arguments, "--out", tmp_path).exception)
+
+
 def test_a_stricter_early_stop_is_not_taken_for_done(tmp_path: Path) -> None:
     options = (*SMALL, "--training-fraction", 1, "--history-stride", 5, "--no-analysis")
 

@@ -247,6 +247,20 @@ def test_depths_are_compared_with_their_own() -> None:
     assert "share circular, layers 3" in str(result)
 
 
+def test_groups_of_one_order_are_compared_with_their_own() -> None:
+    """A table names no cyclic group, and has no such column if all are."""
+    ours = pandas.concat(
+        [made_runs(100, 1, modulus=60, group="A5"), made_runs(100, 2, modulus=60, group="D30")]
+    )
+    theirs = pandas.concat([ours.assign(run_id="x"), made_runs(100, 3, modulus=60)])
+    theirs["run_id"] = [f"theirs-{index}" for index in range(len(theirs))]
+    result = quick(ours, theirs)
+    assert [group.label for group in result.groups] == ["group A5", "group D30"]
+    assert result.sides[1].left_out == ((100, "group z60: not in ours"),)
+    result = quick(made_runs(100, 4, modulus=60), theirs)
+    assert result.sides[1].left_out == ((200, "group a5, d30: not in ours"),)
+
+
 def test_settings_without_a_common_value() -> None:
     ours, theirs = made_runs(300, 1), made_runs(300, 2, activation="gelu", epochs=5)
     with pytest.raises(InputError, match="activation is relu in ours, gelu in theirs"):

@@ -102,6 +102,20 @@ def test_verdicts_and_shares() -> None:
     ]
 
 
+def test_the_papers_rules_count_addition_alone() -> None:
+    frame = pandas.DataFrame(
+        {
+            "verdict": ["adding", "Pizza", "Clock"],
+            "paper_label": ["non-circular", "Pizza", "Clock"],
+            "group": ["S5", None, float("nan")],
+        }
+    )
+    first, second = describe_outcomes(frame)
+    assert "adding 1 (33.3%)" in first
+    assert second == "by the paper's rules: Clock 1 (50.0%), Pizza 1 (50.0%)"
+    assert len(describe_outcomes(frame.iloc[:1])) == 1
+
+
 def test_outcomes_without_some_columns() -> None:
     assert describe_outcomes(pandas.DataFrame({"width": [1]})) == []
     assert describe_outcomes(pandas.DataFrame({"verdict": ["Pizza"]})) == ["Pizza 1 (100.0%)"]

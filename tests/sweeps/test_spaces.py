@@ -302,3 +302,17 @@ def test_a_run_that_cannot_be_is_named_with_its_index() -> None:
     )
     with pytest.raises(InputError, match=r"run \d+ of space s: width is 9; model delta"):
         space.sample(range(50))
+
+
+def test_a_space_is_put_on_other_groups() -> None:
+    space = Space.from_dict({"name": "own", "task": {"modulus": 7}, "network": {"width": 8}})
+    one = space.on_groups(["S5"])
+    assert (one.name, one.run(3).task.group, one.run(3).task.modulus) == ("own-S5", "S5", 120)
+    several = space.on_groups(["S3", "Z7", "(1 2 3); (1 2)"])
+    assert [run.task.modulus for run in several.sample(range(4))] == [6, 7, 6, 6]
+    assert several.name.startswith("own-groups-")
+    assert Space.from_dict(several.to_dict()).sample(range(3)) == several.sample(range(3))
+    with pytest.raises(InputError, match="group is 'E8'; give a name such as Z59"):
+        space.on_groups(["E8"])
+    with pytest.raises(InputError, match="modulus is 59; group S5 has 120 elements"):
+        Space.from_dict({"name": "own", "task": {"modulus": 59, "group": "S5"}})

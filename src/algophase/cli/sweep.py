@@ -35,6 +35,15 @@ def sweep(
             autocompletion=completion.spaces,
         ),
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Train on another finite group: S5, D30, Z2xZ30, ... or generators such as "
+            "'(1 2 3 4 5); (1 2)'; repeat for several.",
+            show_default="the space's own",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE"),
@@ -125,7 +134,7 @@ def sweep(
 
     Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same
     command continues: nothing is lost and nothing is done twice. Your own space is a small TOML
-    file; see docs/sweeps.md.
+    file; see docs/sweeps.md. On other groups: algophase sweep fixed-width --group D30 --group A5
     """
     if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
         start_early()  # before PyTorch is imported here
@@ -138,6 +147,8 @@ def sweep(
     if space is None:
         raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
     chosen = find_space(space)
+    if group:
+        chosen = chosen.on_groups(group)
     directory = out or Path("sweeps") / chosen.name
     with CommandBar() as bar:
         outcome = make_sweep(

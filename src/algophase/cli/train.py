@@ -16,7 +16,6 @@ from algophase.cli.options import (
     FigureFormat,
     Figures,
     ImageFormat,
-    Modulus,
     Precision,
     StrictDevice,
 )
@@ -62,7 +61,19 @@ def train(
     hidden: Annotated[
         int | None, typer.Option(help="Hidden units of a linear model.", show_default="256")
     ] = None,
-    modulus: Modulus = 59,
+    modulus: Annotated[
+        int | None,
+        typer.Option("--modulus", "-p", help="Add modulo this number.", show_default="59"),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Train on another finite group: S5, D30, A5, Dic15, Q8, F20, Z2xZ30, ..., or "
+            "generators such as '(1 2 3 4 5); (1 2)'.",
+            show_default="addition",
+        ),
+    ] = None,
     separate_vocabularies: Annotated[
         bool, typer.Option("--separate-vocabularies", help="Give each operand its own embedding.")
     ] = False,
@@ -113,9 +124,8 @@ def train(
     """Train one or many networks and say which algorithm each learned.
 
     Runs that are in DIR are not trained again. After an interruption, the same command continues
-    where it stopped.
+    where it stopped. Another group than addition modulo p: algophase train --group S5
     """
-    from algophase.core.settings import TaskSettings
     from algophase.sweeps.given_runs import read_trained, train_into
     from algophase.sweeps.work import Options
     from algophase.training.run.loop import EarlyStop
@@ -124,10 +134,13 @@ def train(
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
     if figures is not None and not analysis:
         raise InputError("--figures needs the analysis; omit --no-analysis")
-    if operation == "multiply":
-        modulus -= 1  # numbers: those that are not zero
-    task = TaskSettings(
-        modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation
+    task = _task(
+        modulus,
+        group,
+        separate_vocabularies=separate_vocabularies,
+        equals_sign=equals_sign,
+        training_fraction=training_fraction,
+        operation=operation,
     )
     networks = _networks(model, attention_rate, width, layers, heads, activation, hidden)
     all_seeds = range(first_seed, first_seed + seeds)
@@ -161,6 +174,20 @@ def train(
     echo(f"networks and histories are in {out}", err=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _task(modulus: int | None, group: str | None, **settings: Any) -> "TaskSettings":
+    """group: its name or generators. For multiplication, modulus is the prime."""
+    from algophase.core.settings import TaskSettings
+
+    if group is not None:
+        settings["group"] = group
+    elif settings["operation"] == "multiply":
+        prime = TaskSettings().modulus if modulus is None else modulus
+        modulus = prime - 1  # numbers: those that are not zero
+    if modulus is not None:
+        settings["modulus"] = modulus
+    return TaskSettings.from_dict(settings)
 
 
 def _runs(

@@ -1,5 +1,6 @@
 """Settings of a task: the group, how pairs are written as tokens, and how they are split."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -40,6 +41,14 @@ def _checked_relabeling(relabeling: object, modulus: int) -> tuple[tuple[int, ..
             raise InputError(f"{allowed}; one of them is {shown(names)}")
         permutations.append(names)
     return tuple(permutations)
+
+
+def _check_order(modulus: int, group: Group) -> None:
+    if modulus != group.order:
+        raise InputError(
+            f"modulus is {modulus}; group {group.spelled} has {group.order} elements, so leave "
+            "modulus out"
+        )
 
 
 @dataclass(frozen=True)
@@ -120,11 +129,8 @@ class TaskSettings(Settings):
     def _take_group(self) -> None:
         """Check the group's name, and take a cyclic one as addition modulo its order."""
         group = named_group(self.group)
-        if self.modulus not in (group.order, DEFAULT_MODULUS):
-            raise InputError(
-                f"modulus is {self.modulus}; group {self.group} has {group.order} elements, so "
-                "leave modulus out"
-            )
+        if self.modulus != DEFAULT_MODULUS:
+            _check_order(self.modulus, group)
         if self.operation != "add":
             raise InputError(f"operation is {self.operation!r}; a group goes with 'add'")
         self._set("modulus", group.order)
@@ -134,6 +140,25 @@ class TaskSettings(Settings):
                 raise InputError(f"group is {group.spelled}; a cyclic one takes no relabeling here")
             exponents = tuple(group.logarithms().tolist())
             self._set("relabeling", (exponents, exponents, exponents))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """A task from its settings by name.
+
+        Arguments:
+            data: the settings that are not at their defaults.
+
+        Returns:
+            The task.
+
+        Raises:
+            InputError: a setting is unknown or out of range, or the modulus is not the group's
+                order.
+        """
+        task = super().from_dict(data)
+        if data.get("group") and "modulus" in data:  # also 59, where it is said
+            _check_order(data["modulus"], named_group(data["group"]))
+        return task
 
     @classmethod
     def multiplication(cls, prime: int, **settings: Any) -> Self:

@@ -2,11 +2,12 @@
 always the same run.
 """
 
+import hashlib
 import math
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -27,6 +28,7 @@ from algophase.core.settings import (
 from algophase.sweeps.distributions import Distribution, Grid, read_distribution
 
 LARGEST_SEED = 2**48
+LONGEST_NAME = 60  # of a space, in letters
 MOST_RUNS = (
     1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
 )
@@ -145,6 +147,38 @@ class Space:
         """
         return [self.run(index, seed) for index in indices]
 
+    def on_groups(self, groups: Sequence[str]) -> Self:
+        """The same space on other finite groups. Its name is another, so that its runs are drawn
+        anew.
+
+        Arguments:
+            groups: the group's name or generators; of several, runs go from one to the next.
+
+        Returns:
+            The space.
+
+        Raises:
+            InputError: a group is unknown, or the networks cannot be trained on it.
+
+        Example:
+            >>> space = Space.from_dict({"name": "rates", "network": {"width": 64}})
+            >>> space.on_groups(["D30", "A5"]).run(1).task.group
+            'A5'
+        """
+        settings = {
+            name: rule
+            for name, rule in self.settings.items()
+            if name not in ("task.modulus", "task.operation", "task.relabeling")
+        }
+        rule = {"grid": list(groups)} if len(groups) > 1 else groups[0]
+        settings["task.group"] = read_distribution("task.group", rule)
+        named = ", ".join(groups)
+        suffix = "-".join(groups)
+        if len(self.name) + len(suffix) >= LONGEST_NAME or not _is_name(suffix):
+            suffix = f"groups-{hashlib.sha256(named.encode()).hexdigest()[:8]}"
+        name, title = f"{self.name}-{suffix}", f"{self.title}, on {named}"
+        return replace(self, name=name, title=title, settings=settings, figures=(), paper_runs=None)
+
     def to_dict(self) -> dict[str, Any]:
         """The space as data, in the form of a space file."""
         record: dict[str, Any] = {"name": self.name, "title": self.title, "runs": self.runs}
@@ -218,12 +252,17 @@ def check_runs(what: str, runs: object) -> None:
         raise InputError(f"{what} is {shown(runs)}; it must be an integer from 1 to {MOST_RUNS:,}")
 
 
+def _is_name(text: str) -> bool:
+    return all(letter.isalnum() or letter in "-_." for letter in text)
+
+
 def _check(space: Space) -> None:
     # it becomes a directory's name
-    allowed = all(letter.isalnum() or letter in "-_." for letter in space.name)
-    if not 1 <= len(space.name) <= 60 or not allowed or space.name.startswith("."):
+    fits = 1 <= len(space.name) <= LONGEST_NAME
+    if not fits or not _is_name(space.name) or space.name.startswith("."):
         choices = (
-            "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
+            f"use 1 to {LONGEST_NAME} letters, digits, dashes, dots and underscores, and no dot "
+            "at the beginning"
         )
         raise InputError(f"the name of a space is {shown(space.name)}; {choices}")
     check_runs(f"runs of space {space.name}", space.runs)

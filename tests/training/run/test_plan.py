@@ -68,6 +68,24 @@ def test_every_task_has_ensembles_of_its_own() -> None:
     assert [group.indices for group in groups] == [(place,) for place in range(len(tasks))]
 
 
+def test_a_group_of_more_than_128_elements_trains_without_the_fused_engine_and_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(in_half, "missing_triton", lambda: None)
+    ways = []
+    for group in ("S5", "D64", "D65"):
+        run = RunSettings(TaskSettings(group=group), TransformerSettings(8))
+        engine, precision = choose_way(run, "auto", CUDA, None)
+        ways.append((engine, precision))
+        ensemble = planning.PlannedEnsemble((0,), (run,), engine, CUDA, precision)
+        (line,) = describe([ensemble])
+    assert ways == [("fused", "half"), ("fused", "half"), ("stacked", "tf32")]
+    assert line == (
+        "training 1 network with the stacked engine on cuda:0 in tf32 (not the fused one: it "
+        "takes at most 128 outputs, not 130)"
+    )
+
+
 def test_only_networks_padded_alike_share_an_ensemble() -> None:
     widths = [128, 8, 130, 24, 8, 160, 161, 120]
     runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]

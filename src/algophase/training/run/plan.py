@@ -248,8 +248,17 @@ def describe(groups: Sequence[PlannedEnsemble]) -> list[str]:
         )
         lines.append(
             f"training {count} with the {engine} engine on {mine[0].device} in {precision}{shared}"
+            f"{_why_not_fused(mine[0])}"
         )
     return lines
+
+
+def _why_not_fused(group: PlannedEnsemble) -> str:
+    """On a GPU, what keeps its fastest engine from training these runs; "" if nothing does."""
+    if group.device.type != "cuda" or group.engine == "fused":
+        return ""
+    reason = _refusal(group.runs[0], "fused", group.device, "half")
+    return "" if reason is None else f" (not the fused one: {reason})"
 
 
 def distinct_engines() -> list[type[Engine]]:
