@@ -12,15 +12,10 @@ from commands import invoke
 from shard_files import read_table
 from torch import Tensor
 
-from algophase.analysis.analyze import analyze
-from algophase.analysis.hidden.look_inside import look_inside
-from algophase.analysis.moments import moment_details
-from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.core.task import all_pairs, split, tokens
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
-from algophase.storage import load
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.engines.plain import train_one
 from algophase.training.run.train import train
@@ -119,25 +114,18 @@ def test_killed_and_resumed_it_is_the_same(tmp_path: Path) -> None:
     assert kill_sweep.difference(tmp_path / "whole", tmp_path / "killed") is None
 
 
-def test_what_is_read_by_waves_says_that_there_are_none(swept: Path) -> None:
-    row = read_table(swept).to_pylist()[0]
-    network = load(SweepDirectory(swept).kept_files()[row["run_id"]])
-    with pytest.raises(InputError, match="is on the group S3: hidden layers are read by waves"):
-        look_inside(network)
-    details = moment_details(network, analyze(network))
-    assert details.pairs == ()
-
-
-def test_hidden_layers_are_left_out_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_along_training_a_group_has_no_circles_and_its_hidden_layer_no_waves(
+    tmp_path: Path,
 ) -> None:
-    (tmp_path / "groups.toml").write_text(SPACE)
-    out = tmp_path / "out"
-    with caplog.at_level("WARNING"):
-        done = invoke(
-            "sweep", tmp_path / "groups.toml", "--out", out, "--device", "cpu", "--hidden"
-        )
+    space = tmp_path / "groups.toml"
+    space.write_text(SPACE)
+    options = ("--device", "cpu", "--hidden", "--snapshot", 20)
+    done = invoke("sweep", space, "--out", tmp_path / "out", *options)
     assert done.exit_code == 0, done.output
-    rows = read_table(out).sort_by("index").to_pylist()
+    rows = read_table(tmp_path / "out").sort_by("index").to_pylist()
     assert [row["hidden.aligned"] is None for row in rows] == [True, True, False] * 2
-    assert caplog.text.count("hidden layers are not analyzed on the group S3") == 1
+    moments = SweepDirectory(tmp_path / "out").moments()
+    assert moments is not None
+    for moment in moments.to_pylist():
+        assert bool(moment["pairs.frequency"]) == (moment["modulus"] == 5)
+        assert moment["accuracy_without_accompanying"] is not None
