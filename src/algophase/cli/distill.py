@@ -62,13 +62,13 @@ def distill(
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
     The file computes the logits and the answer of any pair. Its header says how closely it matches
-    the network. Run as a script, it checks itself on all pairs. With --smallest, nothing is written
+    the network. Run as a script, it checks itself on all pairs. For a network on any finite group
+    it builds the group and its representations. With --smallest, nothing is written
     if no program answers every pair as the network does; the exit code is then 1.
     """
     from algophase.analysis.analyze import analyze
     from algophase.analysis.program.distill import distill as distill_network
     from algophase.core.errors import InputError
-    from algophase.core.wording import counted
     from algophase.storage import load
     from algophase.storage.files import write_atomically
 
@@ -90,10 +90,7 @@ def distill(
     program = distill_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
     echo(f"{network.id}: {analyze(network).verdict.headline}", err=True)
-    keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
-    agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
-    size = counted(program.numbers, "number")
-    echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    echo(program.summary, err=True)
     if proof.disagreeing:
         pairs = f"{proof.disagreeing:,} of {proof.pairs:,} pairs"
         echo(

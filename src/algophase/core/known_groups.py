@@ -67,7 +67,7 @@ def isomorphism(first: Group, second: Group) -> Numbers | None:
     """
     if first.order != second.order or fingerprint_of(first) != fingerprint_of(second):
         return None
-    generators = _few_generators(first)
+    generators = few_generators(first)
     kinds = np.stack([second.element_orders, second.class_sizes], axis=1)
     choices = []
     for generator in generators:
@@ -91,7 +91,7 @@ def isomorphism(first: Group, second: Group) -> Numbers | None:
     return None
 
 
-def _few_generators(group: Group) -> list[int]:
+def few_generators(group: Group) -> list[int]:
     """Two elements that generate the group, or three, and so on; rare kinds of elements first."""
     by_rarity = np.lexsort((-group.element_orders, group.class_sizes))
     candidates = [element for element in by_rarity.tolist() if element != group.identity]

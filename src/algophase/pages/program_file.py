@@ -21,17 +21,19 @@ HEAD = '''"""Addition modulo {p}, as network {id} computes it, distilled by algo
 
 with w = 2 pi k / {p}, d = a - b, s = a + b, r = a + b - c. Certificate, over all {pairs} pairs:
 
-    share of the network's logits (squared norm, centered over c)  {share:.6f}
-    largest error of a logit, where their size is {norm:.4g}{pad}{error:.4g}
-    pairs answered as the network does                            {agreeing} of {pairs}
-    accuracy                                                      {accuracy}
-    smallest margin of a right answer                             {margin:.4g}
+{certificate}
 """
 
 import numpy as np
 
 MODULUS = {p}
 '''
+CERTIFICATE = """\
+    share of the network's logits (squared norm, centered over {label})  {share:.6f}
+    largest error of a logit, where their size is {norm:.4g}{pad}{error:.4g}
+    pairs answered as the network does                            {agreeing} of {pairs}
+    accuracy                                                      {accuracy}
+    smallest margin of a right answer                             {margin:.4g}"""
 
 WAVES = '''
 
@@ -147,26 +149,35 @@ def _head(
     certificate: Mapping[str, float],
     formula: str,
 ) -> str:
-    """The docstring with the certificate, its numbers below one another."""
-    size = f"{certificate['norm']:.4g}"
-    words = len("largest error of a logit, where their size is ")
+    """The docstring with the certificate."""
     return HEAD.format(
         p=program.modulus,
-        id=_quoted(name),
+        id=quoted(name),
         numbers=counted(count, "number"),
         formula=formula,
         pairs=certificate["pairs"],
+        certificate=certificate_lines(certificate, "c"),
+    )
+
+
+def certificate_lines(certificate: Mapping[str, float], label: str) -> str:
+    """The certificate, its numbers below one another. label: what a label is called there."""
+    size = f"{certificate['norm']:.4g}"
+    words = len("largest error of a logit, where their size is ")
+    return CERTIFICATE.format(
+        label=label,
         share=certificate["share"],
         norm=certificate["norm"],
         pad=" " * max(2, 62 - words - len(size)),
         error=certificate["largest_error"],
         agreeing=certificate["agreeing"],
+        pairs=certificate["pairs"],
         accuracy=f"{certificate['accuracy']:.6g}",
         margin=certificate["smallest_margin"],
     )
 
 
-def _quoted(text: object) -> str:
+def quoted(text: object) -> str:
     """Text from anywhere for a docstring: no quote, backslash or line of it can end the
     docstring and run as code.
     """
@@ -204,7 +215,7 @@ def _wave_rows(frequencies: Sequence[int], waves: Sequence[Waves]) -> str:
     rows = []
     for k, waves_of_k in zip(frequencies, waves, strict=True):
         words = [f"({j}, {cosine:g}, {sine:g})" for j, cosine, sine in waves_of_k]
-        rows.append(f"    {k}: [{_wrapped(words)}],\n")
+        rows.append(f"    {k}: [{wrapped(words)}],\n")
     return "".join(rows)
 
 
@@ -216,10 +227,10 @@ def _array_rows(frequencies: Sequence[int], table: Floats | NDArray[np.complex12
 
 
 def _listed(values: Floats | NDArray[np.complex128]) -> str:
-    return _wrapped([f"{value:g}" for value in values.tolist()])
+    return wrapped([f"{value:g}" for value in values.tolist()])
 
 
-def _wrapped(words: Sequence[str], width: int = 100) -> str:
+def wrapped(words: Sequence[str], width: int = 100) -> str:
     """Separated by commas, a new line where one is full."""
     lines, line = [], ""
     for word in words:

@@ -24,6 +24,13 @@ from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
+def cyclic(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
+    """The program of a network that adds."""
+    program = distill(network, smallest=smallest, least_share=least_share)
+    assert isinstance(program, Distilled)
+    return program
+
+
 def run(found: Distilled, folder: Path) -> dict[str, Any]:
     """The names that the file defines, after its check of itself."""
     path = folder / "program.py"
@@ -64,7 +71,7 @@ def check(found: Distilled, network: Network, folder: Path) -> None:
 def test_a_program_is_what_its_certificate_says(
     network: Network, smallest: bool, tmp_path: Path
 ) -> None:
-    found = distill(network, smallest=smallest)
+    found = cyclic(network, smallest=smallest)
     assert found.certificate.agreeing == network.task.modulus**2
     check(found, network, tmp_path)
 
@@ -82,7 +89,7 @@ def test_released_networks_agree_on_every_pair(
     released: Path, name: str, share: float, tmp_path: Path
 ) -> None:
     network = in_float64(algophase.load(released / f"model_{name}.pt"))
-    found = distill(network)
+    found = cyclic(network)
     assert found.certificate.agreeing == found.certificate.pairs == 3481
     assert found.certificate.share == pytest.approx(share, abs=5e-4)
     check(found, network, tmp_path)
@@ -90,11 +97,11 @@ def test_released_networks_agree_on_every_pair(
 
 def test_three_numbers_are_nearly_all_of_model_a(released: Path) -> None:
     network = in_float64(algophase.load(released / "model_p99zdpze5l.pt"))
-    found = distill(network, smallest=True, least_share=0.99)
+    found = cyclic(network, smallest=True, least_share=0.99)
     assert (found.frequencies, found.numbers) == ((17, 3, 15), 3)
     assert found.certificate.share == pytest.approx(0.9948, abs=5e-4)
     assert found.certificate.agreeing == 3481
-    assert distill(network, smallest=True).numbers == 1  # cos w r alone is right on every pair
+    assert cyclic(network, smallest=True).numbers == 1  # cos w r alone is right on every pair
 
 
 def test_a_smallest_program_takes_the_smaller_parts_only_where_they_are_needed() -> None:
@@ -111,12 +118,12 @@ def test_an_untrained_network_is_distilled_as_far_as_it_goes(tmp_path: Path) -> 
     network = in_float64(
         initialize(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
     )
-    whole = distill(network)
+    whole = cyclic(network)
     check(whole, network, tmp_path)
     agreeing = whole.certificate.agreeing
     assert agreeing < 49
     with pytest.raises(InputError, match=f"no program .* agrees on {agreeing} of 49 pairs"):
-        distill(network, smallest=True)
+        cyclic(network, smallest=True)
 
 
 def test_a_share_that_no_program_reaches_is_refused() -> None:
@@ -163,14 +170,14 @@ def test_no_id_runs_as_code(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     network = handmade_clock(7, (1,))
     network.id = name
-    (tmp_path / "program.py").write_bytes(distill(network).source.encode())
+    (tmp_path / "program.py").write_bytes(cyclic(network).source.encode())
     names = runpy.run_path(str(tmp_path / "program.py"), run_name="__main__")
     assert f"as network {name} computes it" in names["__doc__"]
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
 def test_the_file_needs_numpy_alone_and_notices_a_changed_number(tmp_path: Path) -> None:
-    found = distill(handmade_clock(7, (1,)), smallest=True)
+    found = cyclic(handmade_clock(7, (1,)), smallest=True)
     path = tmp_path / "program.py"
     path.write_text(found.source)
     code = (

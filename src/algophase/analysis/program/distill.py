@@ -30,6 +30,9 @@ from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import right_answers
 from algophase.analysis.logits.sums import answers, smallest_margin
+from algophase.analysis.operation import on_its_group
+from algophase.analysis.program.certificate import Certificate, no_smallest, rounded
+from algophase.analysis.program.distill_group import DistilledGroup, distill_group
 from algophase.analysis.program.read import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
@@ -38,36 +41,7 @@ from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.pages.program_file import ProgramNumbers, Waves, program_file
 
-DIGITS = 6  # significant ones, of every number that is written
 LEAST_PART = 1e-6  # a part of the whole program below this share of the logits is left out
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """How closely a distilled program matches its network, over all pairs.
-
-    Attributes:
-        share: the program's share of the squared norm of the centered logits.
-        largest_error: of one centered logit.
-        norm: root mean square of the centered logits.
-        agreeing: pairs answered as the network does.
-        pairs: all pairs.
-        accuracy: the program's accuracy.
-        smallest_margin: of the program, over right answers.
-    """
-
-    share: float
-    largest_error: float
-    norm: float
-    agreeing: int
-    pairs: int
-    accuracy: float
-    smallest_margin: float
-
-    @property
-    def disagreeing(self) -> int:
-        """Pairs that the program answers differently from the network."""
-        return self.pairs - self.agreeing
 
 
 @dataclass(frozen=True)
@@ -97,12 +71,16 @@ class Distilled:
     certificate: Certificate
 
     def __repr__(self) -> str:
-        proof = self.certificate
-        agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
-        return (
-            f"<Distilled {self.id}: {counted(self.numbers, 'number')}, {proof.share:.2%} of "
-            f"the logits, {agreeing}>"
-        )
+        return f"<Distilled {self.id}: {self.summary}>"
+
+    @property
+    def parts(self) -> str:
+        """What it is made of, in words."""
+        return f"key frequencies {', '.join(map(str, self.frequencies))}"
+
+    @property
+    def summary(self) -> str:
+        return f"{counted(self.numbers, 'number')}, {self.parts}: {self.certificate}"
 
     @property
     def numbers(self) -> int:
@@ -136,7 +114,9 @@ class Distilled:
         return program_file(self.id, numbers, self.numbers, vars(self.certificate))
 
 
-def distill(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
+def distill(
+    network: Network, *, smallest: bool = False, least_share: float = 0.0
+) -> Distilled | DistilledGroup:
     """Write a network's program as a short Python file.
 
     Arguments:
@@ -146,7 +126,7 @@ def distill(network: Network, *, smallest: bool = False, least_share: float = 0.
 
     Returns:
         A `Distilled`: `source` is the file's text, and `certificate` says on how many pairs it
-        agrees with the network.
+        agrees with the network. Of a network on a group that is not cyclic, a `DistilledGroup`.
 
     Raises:
         InputError: with `smallest`, no program of that share answers every pair as the network
@@ -155,10 +135,12 @@ def distill(network: Network, *, smallest: bool = False, least_share: float = 0.
     Example:
         >>> from algophase import distill, handmade_clock
         >>> program = distill(handmade_clock(59))
-        >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
-        ((1, 5, 17), True)
+        >>> program.parts, program.certificate.agreeing == program.certificate.pairs
+        ('key frequencies 1, 5, 17', True)
     """
-    subject = Subject(network)
+    subject = Subject(on_its_group(network))
+    if not subject.group.is_cyclic:
+        return distill_group(subject, smallest=smallest, least_share=least_share)
     name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
     return distill_logits(subject.logits, name, smallest=smallest, least_share=least_share)
 
@@ -179,22 +161,7 @@ def distill_logits(
         return _written(program, parts, name, network_answers, centered)
     if whole.certificate.disagreeing == 0 and whole.certificate.share >= least_share:
         return whole
-    raise InputError(_no_smallest(whole, least_share))
-
-
-def _no_smallest(whole: Distilled, least_share: float) -> str:
-    """Why there is no smallest program, and what there is instead."""
-    proof = whole.certificate
-    asked = f" and explains {least_share:.4g} of its logits" if least_share else ""
-    reached = (
-        f"{proof.agreeing:,} of {proof.pairs:,} pairs and explains {proof.share:.4g} of the logits"
-    )
-    return (
-        f"no program of {whole.id} answers every pair as the network does{asked}: the whole "
-        "program, of "
-        f"{counted(whole.numbers, 'number')}, agrees on {reached}; leave out `smallest` to get "
-        "that one"
-    )
+    raise InputError(no_smallest(whole.id, whole.numbers, whole.certificate, least_share))
 
 
 @dataclass(frozen=True)
@@ -261,11 +228,6 @@ def _largest(values: Array, count: int) -> Array:
     return kept.reshape(values.shape)
 
 
-def _rounded(values: Array) -> Array:
-    rounded = [float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]
-    return np.array(rounded).reshape(values.shape)
-
-
 def _cut(program: Program, parts: _Parts) -> tuple[Program, Array | None]:
     """The program with these parts only, its numbers rounded as they are written; and the waves
     over d, if it has those.
@@ -273,18 +235,18 @@ def _cut(program: Program, parts: _Parts) -> tuple[Program, Array | None]:
     n, p = parts.frequencies, program.modulus
     waves = None
     if parts.waves is None:
-        g, h = _rounded(program.profiles[:n]), _rounded(program.sine_profiles[:n]) * parts.sines
+        g, h = rounded(program.profiles[:n]), rounded(program.sine_profiles[:n]) * parts.sines
     else:
-        waves = _rounded(_largest(_coefficients(program, n), parts.waves))
+        waves = rounded(_largest(_coefficients(program, n), parts.waves))
         g, h = waves @ _basis(p)
-    readout = _rounded(program.readout.real[:n]) + 1j * _rounded(program.readout.imag[:n])
+    readout = rounded(program.readout.real[:n]) + 1j * rounded(program.readout.imag[:n])
     changed = replace(
         program,
         frequencies=program.frequencies[:n],
         profiles=g,
         sine_profiles=h,
         readout=readout * parts.readout,
-        offsets=_rounded(program.offsets) * parts.offsets,
+        offsets=rounded(program.offsets) * parts.offsets,
     )
     return changed, waves
 
