@@ -196,7 +196,7 @@ def _functions(group: Group, function: Array, weight: float) -> dict[Representat
         shares[representation] = float(np.square(part).sum()) * weight
         # trace(M rho(w)) = sum over i and j of M_ij rho_ji(w)
         coefficients = representation.matrices.swapaxes(1, 2).reshape(group.order, -1)
-        solution = np.linalg.lstsq(coefficients, part, rcond=None)[0]
+        solution: Array = np.linalg.lstsq(coefficients, part, rcond=None)[0].astype(np.float64)
         size = representation.real_dimension
         is_rounding = np.abs(solution) < ROUNDING * np.abs(solution).max()
         solution[is_rounding] = 0.0
@@ -214,7 +214,7 @@ def _largest_products(values: Array, weight: float) -> Products | None:
     count = int((np.square(sizes) * weight >= LEAST_PART).sum())
     if not count:
         return None
-    scale: Array = np.sqrt(sizes[:count])
+    scale = np.sqrt(sizes[:count])
     return Products(rounded(left[:, :count] * scale), rounded(scale[:, None] * right[:count]))
 
 
