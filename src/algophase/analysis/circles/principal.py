@@ -95,6 +95,9 @@ class PrincipalComponents:
     def clean_pairs(self) -> list[tuple[int, int, float]]:
         """Pairs of components that are both waves of one frequency: (number of the pair, from 0,
         frequency, variance share).
+
+        Two tables may draw their circles in different planes. Then a frequency has up to four
+        components, and no two of them are its circle.
         """
         even = self.count // 2 * 2
         if even == 0:
@@ -107,9 +110,18 @@ class PrincipalComponents:
         pairs = []
         for pair in np.flatnonzero(is_clean).tolist():
             frequency = int(strongest[pair]) + 1
-            if waves_at(self.modulus, frequency) == 2:
+            if waves_at(self.modulus, frequency) == 2 and self._is_whole(pair, frequency):
                 pairs.append((pair, frequency, float(carried[pair])))
         return pairs
+
+    def _is_whole(self, pair: int, frequency: int) -> bool:
+        """Whether a pair has nearly all of its frequency, as it must where there is one table."""
+        if len(self.means) == 1:
+            return True
+        members = slice(2 * pair, 2 * pair + 2)
+        shares = self.variance_share[members] @ self.frequency_shares[members, frequency - 1]
+        whole = float(self.variance_by_frequency[frequency - 1])
+        return bool(reaches(float(shares), WAVE_CONCENTRATION * whole))
 
     @functools.cached_property
     def centered(self) -> Tensor:
