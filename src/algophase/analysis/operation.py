@@ -63,7 +63,7 @@ def on_its_group(network: Network) -> Network:
     says what it was trained on. Its weights are shared.
     """
     task = network.task
-    is_known = network.run is not None or not task.is_addition or network.group_is_given
+    is_known = network.run is not None or not task.is_addition or network.group_is_settled
     if is_known or is_prime(task.modulus):  # every group of prime order is cyclic
         return network
     table = _answers_by_number(network)
@@ -88,6 +88,7 @@ def _answers_by_number(network: Network) -> Numbers:
 def _with_note(network: Network, note: str) -> Network:
     taken = copy.copy(network)
     taken.notes = (note, *network.notes)
+    taken.group_is_settled = True
     return taken
 
 
@@ -124,7 +125,6 @@ def with_group(network: Network, asked: object) -> Network:
         note += f"; that is chance: {_another_group(table)}"
     taken = _with_note(network, note)
     taken.task = following(plain.task, result)
-    taken.group_is_given = True
     taken.known_analysis = None
     if taken.task != task:
         taken.run = None  # whose task is another one

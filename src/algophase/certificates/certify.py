@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from algophase.analysis.operation import on_its_group
-from algophase.analysis.program.distill import distill
+from algophase.analysis.program.distill import Distilled, distill
 from algophase.certificates.certificate import NetworkCertificate
 from algophase.certificates.forms import form_of, weights_of
 from algophase.certificates.program_logits import program_numbers, program_rows
@@ -43,8 +43,9 @@ def _certified(network: Network) -> NetworkCertificate:
     network = on_its_group(network) if finite else network
     task = network.task
     numbers = None
-    if finite and not task.group:
-        numbers = program_numbers(distill(network))
+    distilled = distill(network) if finite and not task.group else None
+    if isinstance(distilled, Distilled):
+        numbers = program_numbers(distilled)
     program = None if numbers is None else program_rows(numbers, task.modulus, task.elements)
     sound = prove(form, answers(task).numpy(), program)
     return NetworkCertificate(

@@ -103,8 +103,8 @@ class Network(nn.Module):
     can_leave_out_zero: bool = False
     # An analysis that was made where the network's code was.
     known_analysis: object = None
-    # Whether the user says what its group is; else it is read from its answers.
-    group_is_given: bool = False
+    # Whether its group was settled: the user says it, or its answers were looked at.
+    group_is_settled: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
