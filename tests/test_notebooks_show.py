@@ -25,6 +25,8 @@ from algophase import (
 )
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
+from algophase.core.named_groups import named_group
+from algophase.networks.handmade_groups import adding_network
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +93,11 @@ def test_figures_are_returned_and_shown(analysis: Analysis) -> None:
 def test_a_clock_is_drawn_flat() -> None:
     shown = analyze(handmade_clock(11, (2,)))._repr_html_()
     assert len(set(re.findall(r'cy="([\d.]+)"', shown))) == 1
+
+
+def test_the_card_of_a_network_on_a_group_has_its_representations() -> None:
+    shown = analyze(adding_network(named_group("S3")))._repr_html_()
+    assert "S3 by adding" in shown
+    assert "<rect" in shown
+    assert "By the paper's rules" not in shown
+    assert "functions of x^-1 z y^-1" in shown

@@ -3,12 +3,15 @@ from explored_tables import made_up, text_of
 
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.specimen import Specimen
+from algophase.core.named_groups import named_group
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings
 from algophase.explore.panels import (
     PAGE,
     circle_options,
     circle_pictures,
     filter_chips,
+    instance_options,
+    instances_on,
     leading,
     logits_picture,
     metrics_table,
@@ -22,6 +25,7 @@ from algophase.explore.view import REST, View
 from algophase.explore.visible_runs import VisibleRuns, with_outcomes
 from algophase.networks import initialize
 from algophase.networks.handmade import handmade_pizza
+from algophase.networks.handmade_groups import adding_network
 from algophase.runs.runs import Runs
 from algophase.runs.selection import read_condition
 
@@ -94,3 +98,25 @@ def test_a_network_without_circles_says_so() -> None:
         == "No frequency of the embedding stands out as a circle."
     )
     assert logits_picture(specimen, []).order.endswith("rows and columns in their own order.")
+
+
+def test_a_network_on_a_group_is_shown_with_its_representations_on_and_off() -> None:
+    specimen = Specimen(adding_network(named_group("S3"), ["standard", "sign"]))
+    words = text_of(verdict_box(specimen.analysis))
+    assert "It learned the group by adding" in words
+    assert "S3, a group of order 6 with 3 conjugacy classes." in words
+    options = {option["value"]: option["label"] for option in circle_options(specimen)}
+    assert options[REST] == "the rest of the operand tables"
+    assert [label.split(",")[0] for label in options.values()][:2] == ["standard", "sign"]
+    assert [option["value"] for option in instance_options(specimen)] == [0, 1]
+    standard, sign, _ = options
+    assert instances_on(specimen, [sign]) == [0]
+    whole, one, none = (logits_picture(specimen, off) for off in ([], [standard], [*options]))
+    assert whole.accuracy == "Accuracy 100.00%, whole network."
+    assert one.accuracy.endswith("without standard.")
+    assert none.accuracy.endswith("without standard, sign, the rest of the tables.")
+    assert none.kept == "Keep the first 0 of 2 representations, in the order listed"
+    assert "elements in the order of the" in whole.order
+    assert len(circle_pictures(specimen)) == 3
+    values = specimen.analysis.metrics
+    assert "circularity" not in text_of(metrics_table(values, defined_only=True))

@@ -182,7 +182,7 @@ def _shipped_tables() -> list[str]:
 def _handful(path: Path, opened: "OpenTable") -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.columns import varies
-    from algophase.runs.overview import METRICS, SETTING_NAMES, varying
+    from algophase.runs.overview import GROUP_METRICS, METRICS, SETTING_NAMES, varying
     from algophase.runs.read_runs import read_frame
     from algophase.storage.sweep_directory import SweepDirectory
 
@@ -196,9 +196,16 @@ def _handful(path: Path, opened: "OpenTable") -> list[str]:
     if "group" in settings and "modulus" not in settings:
         settings.append("modulus")  # it names the groups that are cyclic
     verdict = "verdict" if "verdict" in available else "paper_label"
+    measured = list(METRICS)
+    if GROUP_METRICS[0] in available:
+        on_groups = read_frame(opened, GROUP_METRICS[:1])[GROUP_METRICS[0]].notna()
+        if on_groups.all():  # the paper's metrics mean nothing there
+            measured = ["validation_accuracy", *GROUP_METRICS]
+        elif on_groups.any():
+            measured += GROUP_METRICS
     return [
         name
-        for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS)
+        for name in ("index", "run_id", "epoch", *settings, verdict, *measured)
         if name in available
     ] or list(available)[:8]
 

@@ -32,7 +32,13 @@ FORMS = {
     "other": VERDICTS["other"],
     "short cycle": ("#882255", "v"),
 }
-KINDS = {"both": "hybrid", "adds": "Pizza", "multiplies": "Clock", "not measured": "other"}
+# On other groups: what adds looks like a Pizza, what multiplies like a Clock.
+KINDS = {
+    "both": "hybrid",
+    "not measured": "other",
+    **dict.fromkeys(("adds", "adding"), "Pizza"),
+    **dict.fromkeys(("multiplies", "multiplying"), "Clock"),
+}
 
 # What can become of a run, in the order of tables and legends
 OUTCOMES = (*VERDICTS, "not analyzed")

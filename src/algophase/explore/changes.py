@@ -9,7 +9,7 @@ from typing import Any
 
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
-from algophase.explore.networks import frequencies
+from algophase.explore.networks import frequencies, instance_members
 from algophase.explore.panels import instances_on, leading
 from algophase.explore.view import (
     MOST_FILTERS,
@@ -144,11 +144,11 @@ def switch_instances(view: View, side: Side, specimen: Specimen | None, values: 
     off = set(view.off_on(side))
     on_now = set(instances_on(specimen, off))
     on_then = _integers(values)
-    for number, instance in enumerate(specimen.analysis.instances.instances):
+    for number, members in enumerate(instance_members(specimen)):
         if number in on_then - on_now:
-            off -= set(instance.frequencies)
+            off -= set(members)
         elif number in on_now - on_then:
-            off |= set(instance.frequencies)
+            off |= set(members)
     return _with_off(view, side, sorted(off))
 
 

@@ -64,6 +64,8 @@ class NetworkPanel:
     stop_hidden: bool = True
     progress_hidden: bool = True
     inside_hidden: bool = True
+    circles_title: str = ""
+    pictures_title: str = ""
     options: Sequence[dict[str, Any]] = ()
     values: Sequence[int] | None = None
     circles: int = 0
@@ -276,12 +278,16 @@ class Explorer:
             return self._without_weights(name, row_index, look)
         specimen = look.specimen
         switches = _switches(specimen, off)
+        on_group = specimen.analysis.on_group is not None
+        of_tables = "Representations" if on_group else "Circles"
         return NetworkPanel(
             hidden=False,
             title=f"{name}: {specimen.analysis.headline}",
             settings=settings_line(runs, row_index),
             verdict=verdict_box(specimen.analysis),
-            metrics=metrics_table(specimen.analysis.metrics),
+            metrics=metrics_table(specimen.analysis.metrics, defined_only=on_group),
+            circles_title=f"{of_tables} on and off",
+            pictures_title="Mean logits by class" if on_group else "Circles in the embedding",
             job_text=_sentences(specimen.notes),
             job_hidden=not specimen.notes,
             inside_hidden=False,
@@ -306,7 +312,7 @@ class Explorer:
             title=f"{name}: {verdict[:80]}",
             settings=settings_line(runs, row_index),
             verdict=row_box(row, verdict),
-            metrics=metrics_table(row),
+            metrics=metrics_table(row, defined_only=row.get("on_group.order") is not None),
             job_text=_why_no_weights(row, look) if job is None else job.status,
             job_hidden=False,
             train_hidden=not look.can_train,

@@ -233,20 +233,20 @@ def _inside(side: Side) -> Any:
     """Switches of a network, and the pictures that follow them."""
     keep = dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0)
     graph = dcc.Graph(id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE})
-    graph_name = "Correct logits by a minus b, rows, and a plus b, columns"
+    graph_name = "Logits of the network, by rows and columns as described below"
     return html.Div(
         [
             html.H3("Instances on and off"),
             _switches(side, "instances"),
-            html.H3("Circles on and off"),
+            html.H3(id=f"{side}-circles-title"),
             _switches(side, "circles"),
-            _labeled("Keep the first circles", keep),
+            _labeled("Keep the first", keep),
             html.P(
                 id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")
             ),
             html.Div(graph, role="img", **aria(label=graph_name)),
             html.P(id=f"{side}-order", className="note"),
-            html.H3("Circles in the embedding"),
+            html.H3(id=f"{side}-pictures-title"),
             html.Div(id=f"{side}-pictures", className="pictures"),
         ],
         id=f"{side}-inside",

@@ -26,6 +26,8 @@ PANEL = {
     "stop_hidden": "stop.hidden",
     "progress_hidden": "progress.hidden",
     "inside_hidden": "inside.hidden",
+    "circles_title": "circles-title.children",
+    "pictures_title": "pictures-title.children",
     "options": "circles.options",
     "values": "circles.value",
     "most": "keep.max",

@@ -13,17 +13,20 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
+from algophase.analysis.circles.find import Circle
+from algophase.analysis.program.mean_logits import MeanLogits
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.core.errors import InputError
 from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress
+from algophase.core.representations import representations
 from algophase.core.settings import RunSettings
 from algophase.core.wording import duration
 from algophase.explore.jobs import Job, Jobs
@@ -44,13 +47,40 @@ AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by
 
 
 def frequencies(specimen: Specimen) -> list[int]:
-    """Of a network's circles, the largest first, then of its instances where they are no
-    circles.
+    """What can be switched off: the frequencies of a network's circles, the largest first, then
+    those of its instances where they are no circles. On a group that is not cyclic, the numbers of
+    the representations of its instances; the trivial one has number 0.
     """
+    if specimen.analysis.on_group is not None:
+        return [number for members in instance_members(specimen) for number in members]
     in_order = [item.circle.frequency for item in specimen.evidence]
     for instance in specimen.analysis.instances.instances:
         in_order += instance.frequencies
     return list(dict.fromkeys(in_order))
+
+
+def instance_members(specimen: Specimen) -> list[list[int]]:
+    """The frequencies of each instance, or the numbers of its representations."""
+    on_group = specimen.analysis.on_group
+    if on_group is None:
+        return [list(instance.frequencies) for instance in specimen.analysis.instances.instances]
+    names = [member.name for member in representations(specimen.group)]
+    return [
+        [names.index(name) for name in instance.representations] for instance in on_group.instances
+    ]
+
+
+def means_without(specimen: Specimen, off: Collection[int]) -> MeanLogits:
+    """A network on a group without these representations; with REST among them, without everything
+    that is in none of `frequencies`.
+    """
+    members = representations(specimen.group)
+    kept = [k for k in frequencies(specimen) if k not in off]
+    if REST not in off:
+        kept = [number for number in range(1, len(members)) if number not in off]
+    if len(kept) == len(members) - 1:
+        return specimen.mean_logits()
+    return specimen.mean_logits([members[number].name for number in kept])
 
 
 def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
@@ -282,15 +312,23 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
     is about another network.
     """
     specimen = Specimen(network)
-    analysis = analysis_of_row(row, specimen.circles)
+    analysis = analysis_of_row(row, _circles_in(specimen))
     if analysis is None or not analysis.verdict.known or not _agrees(specimen, analysis):
         return None
     specimen.analysis = analysis
     return specimen
 
 
+def _circles_in(specimen: Specimen) -> Sequence[Circle]:
+    return specimen.circles if specimen.group.is_cyclic else ()
+
+
 def _agrees(specimen: Specimen, analysis: Analysis) -> bool:
     """Whether a few quick numbers of a network are those of an analysis."""
+    if analysis.on_group is not None:
+        means, stated_shares = specimen.mean_logits(), analysis.on_group.shares
+        differences = means.accuracy - analysis.accuracy, means.shares.left - stated_shares.left
+        return all(abs(difference) <= AGREE for difference in differences)
     for name in (IRRELEVANCE, CIRCULARITY):
         measure = quantity(name).measure
         assert measure is not None
@@ -303,7 +341,7 @@ def _agrees(specimen: Specimen, analysis: Analysis) -> bool:
 
 def _unlike(specimen: Specimen, row: Mapping[str, Any]) -> str:
     """What to say of an analysis that was made now."""
-    in_table = analysis_of_row(row, specimen.circles)
+    in_table = analysis_of_row(row, _circles_in(specimen))
     label: str = specimen.analysis.label
     label_in_table = row.get("verdict")
     if label_in_table is None:

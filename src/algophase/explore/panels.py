@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dash import dcc, html
 
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
-from algophase.analysis.presentation import program_panels
+from algophase.analysis.presentation import group_program_panels, program_panels
+from algophase.analysis.program.by_representation import OnGroup
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
+from algophase.analysis.verdict.group_verdict import form_of
+from algophase.core.representations import representations
 from algophase.core.wording import counted, floored, form_name
-from algophase.explore.networks import frequencies, switched_off
+from algophase.explore.networks import (
+    frequencies,
+    instance_members,
+    means_without,
+    switched_off,
+)
 from algophase.explore.view import REST, RUN_ID, View
 from algophase.explore.visible_runs import (
     KEPT,
@@ -23,9 +31,18 @@ from algophase.explore.visible_runs import (
     medians,
     verdict_shares,
 )
-from algophase.pages.network_text import program_lines
+from algophase.pages.network_text import GROUP_HEAD, program_lines
 from algophase.pictures.marks import Panel
 from algophase.pictures.to_plotly import draw
+from algophase.reports.group_panels import (
+    AXES,
+    Part,
+    by_class,
+    coset_map,
+    order_words,
+    parts_of,
+)
+from algophase.reports.group_section import class_rows, group_instance_table, group_sentence
 from algophase.reports.network_panels import (
     circle_name,
     circle_panel,
@@ -177,6 +194,8 @@ def verdict_box(analysis: Analysis, *more: Any) -> Any:
 
 def program_box(analysis: Analysis) -> list[Any]:
     """Instances and program, which need no weights: a row has their numbers."""
+    if analysis.on_group is not None:
+        return _group_box(analysis, analysis.on_group)
     notes = [
         str(analysis.verdict.confidence),
         *program_lines(analysis.to_dict()["program"]),
@@ -189,6 +208,20 @@ def program_box(analysis: Analysis) -> list[Any]:
     panels = [picture(panel) for panel in program_panels(analysis)]
     pictures = html.Div(panels, className="pictures")
     return [instances, *lines, html.Details([html.Summary("Profiles and shares"), pictures])]
+
+
+def _group_box(analysis: Analysis, on_group: OnGroup) -> list[Any]:
+    """Of a network on a group that is not cyclic: instances, what its logits are functions of."""
+    notes = [f"{analysis.verdict.confidence}.", group_sentence(on_group)]
+    lines = [html.P(line, className="note") for line in notes]
+    classes = table(["class", "share of the logits"], class_rows(on_group), "Classes of the logits")
+    panels = [picture(panel) for panel in group_program_panels(analysis)]
+    pictures = html.Div(panels, className="pictures")
+    more = html.Details([html.Summary("Representations and shares"), classes, pictures])
+    if not on_group.instances:
+        return [*lines, more]
+    rows = group_instance_table(analysis)
+    return [table(GROUP_HEAD, rows, "Instances, the largest first"), *lines, more]
 
 
 def row_box(row: Mapping[str, Any], verdict: str) -> Any:
@@ -216,6 +249,8 @@ def _box(sentence: str, reasons: Sequence[str], *more: Any) -> Any:
 def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
     """One entry per instance, by its number."""
     analysis = specimen.analysis
+    if analysis.on_group is not None:
+        return _group_options(analysis.on_group)
     pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
     options = []
     for number, (instance, form) in enumerate(pairs):
@@ -225,17 +260,26 @@ def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
     return options
 
 
+def _group_options(on_group: OnGroup) -> list[dict[str, Any]]:
+    options = []
+    for number, instance in enumerate(on_group.instances):
+        members = ", ".join(instance.representations)
+        name = f"{members}: {form_of(instance)}, {instance.share:.1%} of the logits"
+        options.append({"label": name, "value": number})
+    return options
+
+
 def instances_on(specimen: Specimen, off: Collection[int]) -> list[int]:
     """The numbers of the instances all of whose frequencies are on."""
-    on = []
-    for number, instance in enumerate(specimen.analysis.instances.instances):
-        if set(instance.frequencies).isdisjoint(off):
-            on.append(number)
-    return on
+    members = instance_members(specimen)
+    return [number for number, own in enumerate(members) if set(own).isdisjoint(off)]
 
 
-def metrics_table(values: Mapping[str, Any]) -> Any:
+def metrics_table(values: Mapping[str, Any], defined_only: bool = False) -> Any:
+    """defined_only: without those that have no value, as on a group that is not cyclic."""
     quantities = listed(values)
+    if defined_only:
+        quantities = [item for item in quantities if item.text(values.get(item.name), "-") != "-"]
     rows = [[item.label, item.text(values.get(item.name), "-")] for item in quantities]
     return table(["metric", "value"], rows, "Metrics")
 
@@ -254,8 +298,17 @@ def settings_line(runs: Runs, row: int) -> str:
 
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
-    """One entry per circle, and one for what belongs to none."""
+    """One entry per circle, or per representation, and one for what belongs to none."""
+    on_group = specimen.analysis.on_group
     labels = dict[int, str]()
+    if on_group is not None:
+        in_tables = {member.name: member.share for member in on_group.embedding}
+        members = representations(specimen.group)
+        for number in frequencies(specimen):
+            name = members[number].name
+            labels[number] = f"{name}, {in_tables[name]:.1%} of the tables"
+        labels[REST] = "the rest of the operand tables"
+        return [{"label": text, "value": number} for number, text in labels.items()]
     for frequency in frequencies(specimen):
         labels[frequency] = f"k = {frequency} (no circle)"
     for item in specimen.evidence:
@@ -266,6 +319,9 @@ def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
 
 
 def circle_pictures(specimen: Specimen) -> list[Any]:
+    """The circles; of a network on a group, mean logits by conjugacy class."""
+    if specimen.analysis.on_group is not None:
+        return [picture(by_class(part)) for part in parts_of(specimen)]
     if not specimen.evidence:
         return [html.P(NO_CIRCLES)]
     return [picture(circle_panel(specimen, item)) for item in drawn_circles(specimen)]
@@ -291,7 +347,9 @@ class Logits(NamedTuple):
 
 
 def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
-    """Correct logits with these circles off."""
+    """Correct logits with these circles off; on a group, mean logits by cosets."""
+    if specimen.analysis.on_group is not None:
+        return _group_logits(specimen, off)
     answer = switched_off(specimen, off)
     order, order_name = main_order(specimen)
     circles = frequencies(specimen)
@@ -309,6 +367,26 @@ def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
         figure=dressed(draw(logit_panel(answer.logits, order))),
         accuracy=f"Accuracy {floored(answer.accuracy)}{without}.",
         order=f"{right}; rows and columns in {order_name}.",
+        kept=kept,
+    )
+
+
+def _group_logits(specimen: Specimen, off: Sequence[int]) -> Logits:
+    """Mean logits with these representations off, in the order of the whole network's cosets."""
+    members = representations(specimen.group)
+    switchable = frequencies(specimen)
+    names = [members[number].name for number in off if number in switchable]
+    if REST in off:
+        names.append("the rest of the tables")
+    without = f" without {', '.join(names)}" if names else ", whole network"
+    means = means_without(specimen, off)
+    axes = AXES[means.side]
+    count = leading(switchable, off)
+    kept = f"Keep the first {count} of {len(switchable)} representations, in the order listed"
+    return Logits(
+        figure=dressed(draw(coset_map(Part("", "", means)))),
+        accuracy=f"Accuracy {floored(means.accuracy)}{without}.",
+        order=f"Mean logits by {axes.row}, rows, and {axes.column}, columns; {order_words(means)}.",
         kept=kept,
     )
 

@@ -224,11 +224,12 @@ def resolve(runs: Runs, view: View) -> View:
 
 def wanted_heights() -> list[str]:
     """Default vertical axes, best first: metrics for which the paper draws a line between the
-    phases, then the others.
+    phases, then the others; on groups that are not cyclic, the share of characters.
     """
     quantities = [item for item in metrics() if item.shown and not item.percent]
     quantities.sort(key=lambda quantity: quantity.line is None)
-    return [*(quantity.name for quantity in quantities), "validation_accuracy"]
+    names = [quantity.name for quantity in quantities]
+    return [*names, "on_group.shares.characters", "additivity", "validation_accuracy"]
 
 
 def _usual(runs: Runs, best: Sequence[str], allowed: Sequence[str], taken: str = "") -> str:

@@ -12,8 +12,10 @@ from algophase.core.wording import plural
 from algophase.networks import Network
 from algophase.pages.network_text import (
     CIRCLE_HEAD,
+    GROUP_HEAD,
     INSTANCE_HEAD,
     circle_cells,
+    group_rows,
     instance_rows,
 )
 from algophase.pages.table import Table
@@ -32,21 +34,26 @@ def model_card(
     """
     verdict, paper = analysis.verdict, analysis.paper.title
     record = analysis.to_dict()
-    instances = instance_rows(record["instances"])
+    on_group = record.get("on_group")
+    head, instances = INSTANCE_HEAD, instance_rows(record["instances"])
+    picture = "Correct logits by a - b and a + b"
+    if on_group is not None:
+        head, instances = GROUP_HEAD, group_rows(on_group["instances"])
+        picture = "Mean logits, with elements by cosets"
     lines = [
         *_metadata(analysis, license),
         f"# {clean_id(network.id)}: {verdict.label}",
         "",
-        f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}. By "
-        f"the paper's rules: {paper}.",
+        f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}."
+        + ("" if on_group else f" By the paper's rules: {paper}."),
         "",
         f"{verdict.confidence}.",
         "",
         *(f"- {reason}" for reason in verdict.general),
         "",
-        *([Table(INSTANCE_HEAD, instances).markdown()] if instances else []),
+        *([Table(head, instances).markdown()] if instances else []),
         "",
-        f"![Correct logits by a - b and a + b]({PICTURE_FILE})",
+        f"![{picture}]({PICTURE_FILE})",
         "",
         "## Metrics",
         "",

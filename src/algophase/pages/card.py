@@ -7,7 +7,15 @@ HTML with an SVG drawn here: an analysis needs no plotting library to be looked 
 from collections.abc import Sequence
 
 from algophase.core.palette import FORMS, GRAY, kind_of
-from algophase.pages.network_text import INSTANCE_HEAD, NetworkText, instance_rows
+from algophase.pages.network_text import (
+    GROUP_HEAD,
+    INSTANCE_HEAD,
+    NetworkText,
+    Record,
+    group_lines,
+    group_rows,
+    instance_rows,
+)
 from algophase.pages.table import Table
 from algophase.pages.text import escaped
 from algophase.pictures.program import Profile
@@ -16,6 +24,7 @@ COLORED = ("Clock", "Pizza", "hybrid", "short cycle")  # verdicts and forms; the
 MOST = 6  # instances drawn
 WIDTH, HEIGHT, EDGE = 150, 70, 6  # of one picture, in pixels
 BESIDE = f"display: inline-block; vertical-align: top; width: {WIDTH}px; margin: 0 14px 6px 0"
+BAR_WIDTH, BAR_HEIGHT = 480, 18
 ABOUT_PROFILES = (
     "Strength of each instance, g(a − b), along its circle: flat for a Clock, an arch for a Pizza. "
     "Dotted: zero."
@@ -30,16 +39,52 @@ def card(network: NetworkText) -> str:
         f"<strong>{escaped(record['id'])}: {escaped(network.headline)}</strong>",
         _listed(reasons),
     ]
+    group = record.get("on_group")
+    if group is not None:
+        parts += _group_parts(group)
     if network.instances:
         parts.append(_pictures(network.profiles[:MOST]))
         parts.append(Table(INSTANCE_HEAD, instance_rows(network.instances)).html())
     if network.has_verdict:
         parts.append(f"<p>{escaped(network.certainty)}</p>")
-    parts.append(f"<p>By the paper's rules: {escaped(network.paper_title)}.</p>")
+    if group is None:
+        parts.append(f"<p>By the paper's rules: {escaped(network.paper_title)}.</p>")
     parts += [f"<p><small>Note: {escaped(note)}.</small></p>" for note in record["cautions"]]
     color = _color(record.get("verdict", ""))
     style = f"border-left: 4px solid {color}; padding: 0.2em 1em; max-width: 60em"
     return f'<div style="{style}">{"".join(parts)}</div>'
+
+
+def _group_parts(group: Record) -> list[str]:
+    """Of a network on a group that is not cyclic: its instances as a bar and as a table, and what
+    its logits are functions of.
+    """
+    parts = []
+    if group["instances"]:
+        parts.append(_bar(group["instances"]))
+        parts.append(Table(GROUP_HEAD, group_rows(group["instances"])).html())
+    return [*parts, *(f"<p>{escaped(line)}.</p>" for line in _sentences(group_lines(group)))]
+
+
+def _sentences(lines: Sequence[str]) -> list[str]:
+    return [f"{line[:1].upper()}{line[1:]}" for line in lines]
+
+
+def _bar(instances: Sequence[Record]) -> str:
+    """The instances' shares of the logits side by side, each in its form's color."""
+    whole = max(1.0, sum(max(0.0, instance["share"]) for instance in instances))
+    left = 0.0
+    pieces = []
+    for instance in instances:
+        width = BAR_WIDTH * max(0.0, instance["share"]) / whole
+        name = ", ".join(instance["representations"])
+        title = f"<title>{escaped(name)}: {escaped(instance['form'])}</title>"
+        place = f'x="{left:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="{BAR_HEIGHT}"'
+        pieces.append(f'<rect {place} fill="{_color(instance["form"])}">{title}</rect>')
+        left += width
+    size = f'width="{BAR_WIDTH}" height="{BAR_HEIGHT}" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}"'
+    label = 'aria-label="Shares of the logits by instance"'
+    return f'<svg role="img" {size} {label}>{"".join(pieces)}</svg>'
 
 
 def _color(form: str) -> str:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 FEWEST = 20  # runs for a transition to be fitted
 FEWEST_RATES = 5  # and different rates: between three there is no telling where it lies
 DIAGRAMS = (SYMMETRICITY, IRRELEVANCE)  # the paper's two metrics, whose phases it maps
+GROUP_DIAGRAMS = ("on_group.shares.characters", "additivity")  # on groups that are not cyclic
 ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
 MOST_CALLS = 200
 MOST_COMPARED = 4
@@ -56,6 +57,8 @@ KEPT_COLUMNS = ("index", "run_id", "attention_rate", "width", "verdict")
 IN_SHORT = {
     "Clock": "multiplies to add the angles of its inputs",
     "Pizza": "averages its inputs and reads the sum off their middle",
+    "adding": "on a group: hidden units read sums, as a Pizza's do",
+    "multiplying": "on a group: hidden units read products, as a Clock's do",
     "hybrid": "both contribute to its answers",
     "non-circular": "answers every pair, but its embedding is not circular",
     "other": "answers every pair, with no algorithm that we recognize",
@@ -190,6 +193,10 @@ def _add_group(page: Page, group: Runs) -> None:
     boundaries = _boundaries(group)
     panels = list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
+    on_groups = [name for name in GROUP_DIAGRAMS if _holds(group.accurate, name)]
+    paper_line = "; dotted: the paper's line"
+    if not metrics and len(on_groups) == len(GROUP_DIAGRAMS):
+        metrics, paper_line = on_groups, ""
     accurate = f"{counted(len(group.accurate), 'run')} at full accuracy"
     drawn = f"{accurate}, colored by {group.verdict_name}"
     if group.rates_vary:
@@ -201,14 +208,14 @@ def _add_group(page: Page, group: Runs) -> None:
         for metric in metrics:
             boundary = None if group.continuous_width else boundaries.get(metric)
             alt = f"{label(metric)} against the attention rate, {drawn}."
-            caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
+            caption = f"{label(metric)}, {drawn}{paper_line}"
             if boundary is not None and boundary.within:
                 caption += "; gray: the transition with its 95% interval"
             panel = rate_by_metric(group.accurate.frame, metric, boundary, caption=caption, alt=alt)
             panels.append(panel)
     if len(metrics) == 2:
         both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"
-        caption = f"{both}; dotted: the paper's lines"
+        caption = f"{both}{paper_line and paper_line + 's'}"
         panels.append(metric_plane(group, metrics[0], metrics[1], caption, f"{both}."))
     if not panels:
         page.add(

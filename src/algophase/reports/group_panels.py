@@ -100,25 +100,31 @@ def coset_map(part: Part, side: Side | None = None) -> Panel:
     names = element_names(means.group)
     axes = AXES[side]
     share = getattr(means.shares, side)
-    subgroup = _subgroup_name(means.group, means.order.subgroup)
-    cosets = means.order.cosets
-    order = f"in the order of the {cosets} cosets of {subgroup}" if cosets > 1 else "as they are"
     values = CosetMap(
         values=ordered.matrix,
         elements=ordered.order,
         names=[names[element] for element in ordered.order.tolist()],
-        coset=means.group.order // cosets,
+        coset=means.group.order // means.order.cosets,
         row=axes.row,
         column=axes.column,
     )
     return coset_panel(
         values,
         f"{part.title}\n{axes.meaning}, {share:.1%}",
-        f"{part.name}; {axes.meaning} are {share:.1%} of its logits; elements {order}",
-        f"Mean logits by {axes.row} (rows) and {axes.column} (columns): {part.name}. Rows and "
-        f"columns are {order}; right answers are on the diagonal.",
+        f"{part.name}; {axes.meaning} are {share:.1%} of its logits; {order_words(means)}",
+        f"Mean logits by {axes.row} (rows) and {axes.column} (columns): {part.name}; "
+        f"{order_words(means)}. Right answers are on the diagonal.",
         MAP_HEIGHT,
     )
+
+
+def order_words(means: MeanLogits) -> str:
+    """In which order the elements of a map are."""
+    cosets = means.order.cosets
+    if cosets == 1:
+        return "elements by their mean logits"
+    subgroup = _subgroup_name(means.group, means.order.subgroup)
+    return f"elements in the order of the {cosets} cosets of {subgroup}"
 
 
 def _subgroup_name(group: Group, members: Members) -> str:

@@ -99,7 +99,11 @@ def rate_by_width(
 def metric_plane(population: Runs, x: str, y: str, caption: str = "", alt: str = "") -> Panel:
     """Two metrics of accurate runs against each other, colored by verdict."""
     kinds = verdict_kinds(population.accurate.frame, x, y)
-    lines = [Rule(x=line(x).value), Rule(y=line(y).value)]
+    lines = []
+    if quantity(x).line is not None:
+        lines.append(Rule(x=line(x).value))
+    if quantity(y).line is not None:
+        lines.append(Rule(y=line(y).value))
     axes = Axis(name=label(x)), Axis(name=label(y))
     return run_panel(kinds, *axes, lines, height=420, caption=caption, alt=alt)
 

@@ -16,6 +16,7 @@ from algophase.runs.populations import Population
 WIDE, HIGH = 480, 330
 LEFT, BOTTOM, EDGE = 46, 44, 8
 BLACK = COLORS[6]
+ON_GROUPS = {"adding", "multiplying"}  # verdicts of networks on groups that are not cyclic
 # A marker as a path from its middle, and whether it is filled or drawn with lines of this width.
 _SHAPES = {
     "o": ("h0", 'stroke-width="9" stroke-linecap="round"'),
@@ -131,7 +132,9 @@ def card(population: Population, address: str) -> str:
     """A population in one list item that leads to `address`."""
     link = f'href="{text(address)}"'
     parts = [f"<h3><a {link}>{text(population.name)}</a></h3>"]
-    if population.runs:  # a link as well, which the keyboard need not stop at twice
+    # Networks on groups have neither metric: an empty picture says nothing.
+    measured = any(population.points.values()) or not population.counts.keys() & ON_GROUPS
+    if population.runs and measured:  # a link as well, which the keyboard need not stop at twice
         picture = draw_population(population)
         parts.append(f'<a class="picture" {link} tabindex="-1">{picture}</a>')
     parts.append(paragraph(population.about))

@@ -31,6 +31,8 @@ NEEDED = (
 )  # what the lines below look at
 DIVERGED, NOT_ANALYZED = "diverged", "not analyzed"  # in place of a verdict
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
+# The same for groups that are not cyclic
+GROUP_METRICS = ("on_group.name", "additivity", "on_group.shares.characters")
 TOGETHER = (
     "attention_rate",
     "learning_rate",
