@@ -3,6 +3,7 @@ benchmarks/results.jsonl.
 
     .venv/bin/python benchmarks/train.py                # a few minutes; on a GPU if there is one
     .venv/bin/python benchmarks/train.py --device cpu   # also shows how cost grows with modulus, epochs and runs
+    .venv/bin/python benchmarks/train.py --parts groups # S5 and others beside cyclic groups
 
 An epoch is the training loop's own (`Ensemble.advance`), a full-batch update of every network of an
 ensemble.
@@ -38,7 +39,7 @@ from algophase.training.run.plan import plan
 EPOCHS = 20_000
 RESULTS = Path(__file__).parent / "results.jsonl"
 TASK = TaskSettings(modulus=59)
-PARTS = ("engines", "networks", "growth")
+PARTS = ("engines", "networks", "growth", "groups")
 
 
 def synchronise(device: torch.device) -> None:
@@ -272,18 +273,56 @@ def growth(
     gpu = device.type == "cuda"
     for modulus in (31, 59, 113):
         for count in (64, 128, 256) if gpu else (1, 2, 4):
-            (group,) = plan(
-                runs_of(TransformerSettings(), count, TaskSettings(modulus=modulus)),
-                "auto",
-                str(device),
-                precision,
-                ensemble_size=count,
-            )
-            seconds = measure(list(group.runs), group.engine, device, group.precision, budget / 2)
-            results.append(
-                row(f"one layer, p = {modulus}", group.engine, group.precision, count, seconds)
-            )
+            runs = runs_of(TransformerSettings(), count, TaskSettings(modulus=modulus))
+            name = f"one layer, p = {modulus}"
+            results.append(with_chosen_engine(name, runs, device, precision, budget / 2))
             show(results[-1])
+
+
+def groups(
+    device: torch.device,
+    precision: str | None,
+    budget: float,
+    only: str,
+    results: list[dict[str, Any]],
+) -> None:
+    """Cyclic groups, whose answers a kernel computes, beside others of the same order, whose answers
+    it looks up. Each is timed twice, one round after the other, which shows the noise.
+    """
+    transformer, gpu = TransformerSettings(), device.type == "cuda"
+    cases: list[tuple[str, NetworkSettings, int]] = [
+        ("Z59", transformer, 512),
+        ("Z60", transformer, 512),
+        ("D30", transformer, 512),
+        ("A5", transformer, 512),
+        ("Z113", transformer, 128),
+        ("Z120", transformer, 128),
+        ("S5", transformer, 128),
+        ("Z60", TransformerSettings(layers=2), 88),
+        ("A5", TransformerSettings(layers=2), 88),
+        ("Z60", LinearSettings("delta"), 512),
+        ("A5", LinearSettings("delta"), 512),
+    ]
+    for _ in range(2):
+        for group, network, most in cases:
+            kind = network.title if isinstance(network, LinearSettings) else ""
+            if isinstance(network, TransformerSettings):
+                kind = "one layer" if network.layers == 1 else "two layers"
+            name = f"{kind}, {group}"
+            if only in name:
+                runs = runs_of(network, most if gpu else 1, TaskSettings(group=group))
+                results.append(with_chosen_engine(name, runs, device, precision, budget))
+                show(results[-1])
+
+
+def with_chosen_engine(
+    name: str, runs: list[RunSettings], device: torch.device, precision: str | None, budget: float
+) -> dict[str, Any]:
+    """An ensemble with the engine and precision that `auto` chooses."""
+    count = len(runs)
+    (ensemble,) = plan(runs, "auto", str(device), precision, ensemble_size=count)
+    seconds = measure(runs, ensemble.engine, device, ensemble.precision, budget)
+    return row(name, ensemble.engine, ensemble.precision, count, seconds)
 
 
 def main() -> None:
@@ -296,7 +335,7 @@ def main() -> None:
         "--seconds", type=float, default=2.0, help="time to spend on each measurement"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to time")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS[:3], help="what to time")
     parser.add_argument(
         "--only", default="", help="of the networks, those with this in their name, such as width"
     )
@@ -323,6 +362,8 @@ def main() -> None:
         others(device, options.precision, options.seconds, options.only, results)
     if "growth" in options.parts:
         growth(device, options.precision, options.seconds, results)
+    if "groups" in options.parts:
+        groups(device, options.precision, options.seconds, options.only, results)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
     stamp = {
