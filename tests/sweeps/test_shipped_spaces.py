@@ -28,6 +28,7 @@ GOLDEN = {
     "data": ["ad5fe0c7e977", "f961f5a5b977"],
     "decay": ["eca5091c6de1", "90b70cffdc20"],
     "groups": ["a09cd8f3f5df", "2a04744b19e2"],
+    "groups-arms": ["6e063cf1301c", "7c43333e77c9"],
     "heads": ["1a673006fbd1", "7e076d10129a"],
     "emergence": ["b7d9a6eb6dcf", "bac6b9b98c14"],
     "hidden-layer": ["8d0b2164d1b0", "baf649a28b7f"],
