@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 from same_runs import assert_same
+from shard_files import read_table
 
+from algophase.analysis.analyze import analyze
 from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress
 from algophase.core.settings import (
@@ -22,7 +24,11 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.networks import initialize
+from algophase.storage import load
 from algophase.storage._checkpoints import DirectoryCheckpoints
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.make import sweep
+from algophase.sweeps.spaces import Space
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train
@@ -32,6 +38,7 @@ from algophase.training.run.turns import MOST_AT_ONCE, together
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
 PLAIN, EQUALS = TaskSettings(modulus=7), TaskSettings(modulus=7, equals_sign=True)
+GROUP = TaskSettings(group="S3")
 BOTH = TaskSettings(modulus=7, separate_vocabularies=True, equals_sign=True)
 
 # by default each has the fused engine, in half; named is one that has float32
@@ -43,6 +50,9 @@ CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
         BOTH,
         TransformerSettings(width=20, activation="gelu", attention_rate=1.0),
     ),
+    "group": ("grid", GROUP, TransformerSettings(width=32, attention_rate=0.37)),
+    "group, two layers": ("stacked", GROUP, TransformerSettings(width=16, layers=2)),
+    "group, linear": ("grid", GROUP, LinearSettings("delta", 16, 20)),
     "two layers": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
     "two layers, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
     "three layers": ("stacked", BOTH, TransformerSettings(20, 3, 4, "gelu", 0.37)),
@@ -183,3 +193,26 @@ def test_the_yardstick_trains_on_a_gpu_too() -> None:
     np.testing.assert_allclose(
         outcome.history.training_loss, expected.history.training_loss, rtol=1e-9
     )
+
+
+def test_a_sweep_on_groups_is_analyzed_on_the_gpu_as_on_a_cpu(tmp_path: Path) -> None:
+    """More of each group than are analyzed before a recording would be made (`analysis._replay`)."""
+    space = Space.from_dict(
+        {
+            "name": "groups",
+            "task": {"group": {"grid": ["D5", "A4", "Z2xZ4"]}},
+            "network": {"width": 32, "attention_rate": {"uniform": [0, 1]}},
+            "training": {"epochs": 200},
+        }
+    )
+    sweep(space, tmp_path, runs=18, device="cuda", keep_weights="all")
+    files = SweepDirectory(tmp_path).kept_files()
+    for row in read_table(tmp_path).to_pylist():
+        assert (row["engine"], row["precision"]) == ("fused", "half")
+        expected = analyze(load(files[row["run_id"]])).to_dict()
+        assert row["verdict"] == expected["verdict"]
+        assert row["on_group.name"] == row["group"]
+        for name in ("accuracy", "additivity"):
+            assert row[f"on_group.{name}"] == pytest.approx(expected["on_group"][name], abs=1e-6)
+        adding = [instance["adding"] for instance in expected["on_group"]["instances"]]
+        assert row["on_group.instances.adding"] == pytest.approx(adding, abs=1e-6)

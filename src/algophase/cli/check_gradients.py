@@ -30,6 +30,14 @@ def check_gradients(
     small: Annotated[
         bool, typer.Option("--small", help="Small shapes only: under a minute on two CPU cores.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Only cases with this in their name, such as S5; repeat for several.",
+            show_default="all cases",
+        ),
+    ] = None,
 ) -> None:
     """Compare every engine's loss and gradients with the plain engine in float64, parameter by
     parameter.
@@ -56,7 +64,7 @@ def check_gradients(
     )
     echo(_line(list(COLUMNS)))
     failed = count = 0
-    for result in check_all(chosen, small):
+    for result in check_all(chosen, small, only or ()):
         count += 1
         failed += not result.passed
         echo(_line(_cells(result)))

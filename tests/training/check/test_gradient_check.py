@@ -13,7 +13,7 @@ from algophase.networks import initialize
 from algophase.training.check import _states as of_states
 from algophase.training.check import gradient_check
 from algophase.training.check._states import STATES, states
-from algophase.training.check.cases import cases
+from algophase.training.check.cases import cases, chosen_cases
 from algophase.training.check.gradient_check import (
     TRAINED_TOLERANCES,
     WAYS,
@@ -330,3 +330,11 @@ def test_a_network_that_no_seed_keeps_off_a_kink_is_an_error(
         InputError, match="no seed from 0 to 2 keeps every pre-activation of this network off 0"
     ):
         away_from_kinks(RUN)
+
+
+def test_some_cases_are_chosen_by_a_part_of_their_names() -> None:
+    names = [name for name, _ in chosen_cases(True, ["S3", "linear beta"])]
+    assert names[:2] == ["linear beta, p 7", "1 layer, S3, relu"]
+    assert len(chosen_cases(True, ())) == len(list(cases(True)))
+    with pytest.raises(InputError, match="no case has E8 in its name; there are: 1 layer, p 7"):
+        chosen_cases(True, ["E8"])

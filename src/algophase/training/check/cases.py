@@ -7,6 +7,7 @@ Rates 0, 0.37 and 1 and several widths are in one ensemble. The moduli are 7 and
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from algophase.core.errors import InputError
 from algophase.core.settings import (
     LINEAR_MODELS,
     LinearSettings,
@@ -28,6 +29,18 @@ def cases(small: bool) -> Iterator[Case]:
         yield from _large()
     yield from _linear_models(small)
     yield from _groups(small)
+
+
+def chosen_cases(small: bool, only: Sequence[str]) -> list[Case]:
+    """Those with one of these texts in their name; all of them without a text."""
+    every = list(cases(small))
+    if not only:
+        return every
+    chosen = [(name, runs) for name, runs in every if any(text in name for text in only)]
+    if not chosen:
+        names = "; ".join(name for name, _ in every)
+        raise InputError(f"no case has {' or '.join(only)} in its name; there are: {names}")
+    return chosen
 
 
 def _widths(small: bool) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ from algophase.core.settings import (
 from algophase.networks import initialize
 from algophase.networks.stacking import stack_key
 from algophase.training.check._states import Parameters, states
-from algophase.training.check.cases import cases
+from algophase.training.check.cases import cases, chosen_cases
 from algophase.training.engines.engine import PRECISIONS, Engine
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines
@@ -308,13 +308,15 @@ def _built(
     return [engine(runs, device, precision) for engine, precision in ways]
 
 
-def check_all(device: torch.device, small: bool) -> Iterator[Comparison]:
-    """`check` of every engine, precision and case. On a GPU, where most of the time is spent on
-    compiling kernels, several processes take a case at a time."""
+def check_all(device: torch.device, small: bool, only: Sequence[str] = ()) -> Iterator[Comparison]:
+    """`check` of every engine, precision and case, or of cases with one of these texts in their
+    name. On a GPU, where most of the time is spent on compiling kernels, several processes take a
+    case at a time."""
+    chosen = chosen_cases(small, only)
+    names = [name for name, _ in chosen]
     if device.type != "cuda":
-        yield from check(distinct_engines(), device, PRECISIONS, cases(small))
+        yield from check(distinct_engines(), device, PRECISIONS, chosen)
         return
-    names = [name for name, _ in cases(small)]
     with ProcessPoolExecutor(
         min(MOST_PROCESSES, len(names), os.cpu_count() or 1), get_context("spawn")
     ) as pool:
