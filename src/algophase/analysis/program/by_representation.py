@@ -119,7 +119,9 @@ class OnGroup:
         classes: how many conjugacy classes.
     accuracy, cross_entropy: over all pairs.
     shares: of its logits by what they are functions of. embedding: of its operand tables by
-        representation, the trivial one left out; empty for a function, which has none.
+        representation, the trivial one left out; empty for a function, which has none. Of a network
+        that concatenates its embeddings, as published MLPs do, it is of what the hidden units read
+        of each operand (W_x W and W_y W there).
     instances: the largest share first; additivity: share of the logits that their sum explains;
         remainder: share of the logits in none of them.
     """
@@ -185,7 +187,7 @@ def embedding_shares(network: Network, group: Group) -> dict[str, float]:
     """Share of the squared norm of the operand tables in each representation but the trivial one,
     by its name.
     """
-    tables = [table.detach().double().cpu().numpy() for table in network.operand_tables()]
+    tables = [table.detach().double().cpu().numpy() for table in _tables_as_read(network)]
     both = np.concatenate(tables, axis=1)  # (n, width of both)
     centered = both - both.mean(axis=0)
     whole = max(float(np.square(centered).sum()), TINY)
@@ -194,6 +196,21 @@ def embedding_shares(network: Network, group: Group) -> dict[str, float]:
         coefficients = representation.projection() @ centered
         shares[representation.name] = float(np.square(coefficients).sum()) / whole
     return shares
+
+
+@torch.no_grad()
+def _tables_as_read(network: Network) -> tuple[Tensor, Tensor]:
+    """The operand tables. A network that concatenates them reads each in a basis of its own, so
+    lengths there mean nothing: of such a network, what its hidden units read of each operand, the
+    other being at its mean.
+    """
+    first, second = network.operand_tables()
+    hidden = network.hidden_reads() if network.concatenates else None
+    if hidden is None:
+        return first, second
+    mean_of_first = first.mean(dim=0).expand_as(first)
+    mean_of_second = second.mean(dim=0).expand_as(second)
+    return hidden.reads(first, mean_of_second), hidden.reads(mean_of_first, second)
 
 
 def representations_alone(
@@ -255,8 +272,9 @@ def linked(
     for writer, other in itertools.permutations(rows, 2):
         if _serves(energies, keys[rows[writer]].energy, rows[writer], rows[other]):
             chains.join(other, writer)
-    # A longer chain keeps nothing apart: its members are taken one by one.
-    longest = max(LONGEST_CHAIN, count // 2)
+    # A longer chain, or one of all representations, keeps nothing apart: its members are taken one
+    # by one. A lookup table on S3 was two linked representations, which is all there are.
+    longest = min(max(LONGEST_CHAIN, count // 2), max(count - 1, 1))
     groups: list[list[RepresentationAlone]] = []
     for names in chains.groups():
         chain = sorted((keys[rows[name]] for name in names), key=_by_share)
