@@ -57,6 +57,8 @@ from algophase.networks import build as build
 from algophase.networks import initialize as initialize
 from algophase.networks.handmade import handmade_clock as handmade_clock
 from algophase.networks.handmade import handmade_pizza as handmade_pizza
+from algophase.networks.handmade_groups import handmade_adding as handmade_adding
+from algophase.networks.handmade_groups import handmade_multiplying as handmade_multiplying
 from algophase.networks.wrapped import wrap as wrap
 from algophase.paper.make import reproduce as reproduce
 from algophase.reports.make import report as report

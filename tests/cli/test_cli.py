@@ -255,6 +255,19 @@ def test_handmade_writes_networks_that_load(tmp_path: Path) -> None:
     assert load(path).task.modulus == 14
 
 
+def test_handmade_writes_networks_on_groups(tmp_path: Path) -> None:
+    for algorithm in ("adding", "multiplying"):
+        made = run("handmade", algorithm, "--group", "S3", "--out", tmp_path)
+        path = tmp_path / f"{algorithm}-S3-standard.safetensors"
+        assert made.stdout == f"wrote {path}\n"
+        assert f"S3 by {algorithm}" in run("analyze", path).stdout
+    listed = run("analyze", tmp_path).stdout
+    assert "largest instance" in listed
+    assert "undefined" not in listed
+    assert "are for adding and multiplying" in run("handmade", "pizza", "--group", "S3").stderr
+    assert "are for clock and pizza" in run("handmade", "adding", "-k", 1).stderr
+
+
 def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
     crafted = tmp_path / "model_x.pt"
     torch.save({"a": main}, crafted)  # a reference to code

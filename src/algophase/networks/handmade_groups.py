@@ -20,7 +20,8 @@ takes b' to b. A unit and its negative write - 1 on the labels z that do so. Hen
 which is 0 at z = x + y, and negative wherever rho(z) differs from rho(x + y).
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -28,11 +29,74 @@ import torch
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array
 from algophase.core.group import Group
+from algophase.core.named_groups import named_group
 from algophase.core.representations import Representation, representations
 from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks.mlp import MLP
 
+LONGEST_ID = 80
 SAME = 1e-9  # vectors of an orbit that are nearer than this are one
+
+
+def handmade_adding(group: str = "S3", representations: Sequence[str] | None = None) -> MLP:
+    """Build a network on a finite group that adds: hidden units read a sum of a function of x and
+    one of y, as a Pizza's do.
+
+    Arguments:
+        group: its name, such as "S3", "D5" or "A5", or generators.
+        representations: the names of those that it uses; by default the first that tells all
+            elements apart.
+
+    Returns:
+        The network. It answers every pair right if the representations tell all elements apart.
+
+    Raises:
+        InputError: the group or a representation is not known.
+
+    Example:
+        >>> from algophase import analyze, handmade_adding
+        >>> analyze(handmade_adding("S3")).sentence
+        'S3 by adding: the standard representation (100%)'
+    """
+    return _named("adding", adding_network, group, representations)
+
+
+def handmade_multiplying(group: str = "S3", representations: Sequence[str] | None = None) -> MLP:
+    """Build a network on a finite group that multiplies the matrices of its elements, as a Clock
+    does: its logits are characters of x y z^-1.
+
+    Arguments:
+        group: its name, such as "S3", "D5" or "A5", or generators.
+        representations: the names of those that it uses; by default the first that tells all
+            elements apart.
+
+    Returns:
+        The network. It answers every pair right if the representations tell all elements apart.
+
+    Raises:
+        InputError: the group or a representation is not known.
+
+    Example:
+        >>> from algophase import analyze, handmade_multiplying
+        >>> analyze(handmade_multiplying("S3")).sentence
+        'S3 by multiplying: the standard representation (100%)'
+    """
+    return _named("multiplying", multiplying_network, group, representations)
+
+
+def _named(
+    algorithm: str,
+    build: Callable[[Group, Sequence[str] | None], MLP],
+    group: str,
+    names: Sequence[str] | None,
+) -> MLP:
+    """A network with the group among its settings, and an id that says what it is."""
+    network = build(named_group(group), names)
+    network.task = TaskSettings(group=group, training_fraction=None)
+    used = [member.name for member in chosen_representations(named_group(group), names)]
+    words = re.findall(r"[A-Za-z0-9.]+", "-".join([group, *used]))
+    network.id = "-".join([algorithm, *words])[:LONGEST_ID]
+    return network
 
 
 def chosen_representations(group: Group, names: Sequence[str] | None) -> list[Representation]:

@@ -44,6 +44,7 @@ LEAST_LINK = 0.1
 # And of all that it writes alone, at least half lies there or at itself. A lookup table writes
 # everywhere.
 LEAST_ORDER = 0.5
+ROUNDING = 1e-12  # of a table: less is what projections leave of nothing
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def keep_representations(
     every = np.eye(group.order)
     matrices = [every]
     matrices += [_keeping(group, members) for members in kept]
-    matrices += [every - _projection(members) for members in left_out]
+    matrices += [every - _projection(group, members) for members in left_out]
     first, second = _parts_of_tables(network, matrices)
     writers = slice(1, len(kept) + 1) if writes else slice(0)
     return action_sums(network, group, first, second, prepared, classes=classes, writers=writers)
@@ -167,18 +168,35 @@ def _parts_of_tables(network: Network, matrices: Sequence[Array]) -> tuple[Tenso
     """The operand tables with each of these matrices (n, n) before them, (matrices, n, width)."""
     first, second = (table.detach() for table in network.operand_tables())
     parts = torch.from_numpy(np.stack(matrices)).to(first)
-    return parts @ first, parts @ second
+    return _without_rounding(parts @ first, first), _without_rounding(parts @ second, second)
+
+
+def keep_alone(
+    network: Network, group: Group, members: Sequence[Representation]
+) -> tuple[Tensor, Tensor]:
+    """Operand tables (1, n, width) that keep these representations alone, with the mean."""
+    return _parts_of_tables(network, [_keeping(group, members)])
+
+
+def _without_rounding(parts: Tensor, table: Tensor) -> Tensor:
+    """Parts (parts, n, width) of a table, those that hold nothing but its mean and rounding without
+    the rounding: a network whose logits grow with its tables would still answer by it.
+    """
+    means = parts.mean(dim=1, keepdim=True)
+    spread = (parts - means).flatten(1).norm(dim=1)
+    is_rounding = spread <= ROUNDING * table.norm()
+    return torch.where(is_rounding[:, None, None], means, parts)
 
 
 def _keeping(group: Group, members: Sequence[Representation]) -> Array:
     """The matrix that keeps these and the mean."""
     mean = np.full((group.order, group.order), 1 / group.order)
-    return mean + _projection(members)
+    return mean + _projection(group, members)
 
 
-def _projection(members: Sequence[Representation]) -> Array:
-    total = members[0].projection()
-    for representation in members[1:]:
+def _projection(group: Group, members: Sequence[Representation]) -> Array:
+    total = np.zeros((group.order, group.order))
+    for representation in members:
         total = total + representation.projection()
     return total
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-import torch
 
 from algophase.analysis.program.actions import ActionSums, ClassShares, action_sums, class_shares
+from algophase.analysis.program.by_representation import keep_alone
 from algophase.core.coset_order import CosetOrder, coset_order
 from algophase.core.fourier import Array
 from algophase.core.group import Group, Numbers
@@ -84,13 +84,9 @@ def mean_logits(
     """Of a network whose numbers are the group's. names: of the representations to keep alone; all
     by default.
     """
-    first, second = (table.detach() for table in network.operand_tables())
+    first, second = (table.detach()[None] for table in network.operand_tables())
     if names is not None:
-        kept = np.full((group.order, group.order), 1 / group.order)
-        for member in representations(group):
-            if member.name in names:
-                kept = kept + member.projection()
-        projection = torch.from_numpy(kept).to(first)
-        first, second = projection @ first, projection @ second
-    sums = action_sums(network, group, first[None], second[None], prepared).get()
+        members = [member for member in representations(group) if member.name in names]
+        first, second = keep_alone(network, group, members)
+    sums = action_sums(network, group, first, second, prepared).get()
     return MeanLogits(group, float(sums.right[0]), sums)
