@@ -2,8 +2,8 @@
 
 It computes everything again from the network's tensors, without algophase, and prints *proved*
 (exit code 0), *not proved* (1) or *false* (2). What is proved is about the exact real function of
-the stored weights. Where float64 rounds, a theorem bounds it (Higham 2002, theorem 2.3 and section
-3.5); exp, erf, cos and roots are ball arithmetic of FLINT. docs/certificates.md explains it.
+the stored weights. `arithmetic.py` bounds every rounding; `check_compact.py` checks the proof for
+less than brute force. docs/certificates.md explains all of it.
 """
 
 import hashlib
@@ -12,10 +12,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from arithmetic import ACTIVATIONS, Ball, floats, softmax
+from check_compact import count_operations, prove_compact
 from flint import arb, fmpq
 
-U, TINY = 2.0**-53, 2.0**-1022
 BIASES = ("b_Q", "b_K", "b_V", "b_O", "b_U")
+COMPACT_CLAIMS = ("proved_right", "operations", "brute_force_operations", "operations_share")
 UNUSED = (*BIASES, "mask", "IGNORE", "x_embed", "y_embed", "basis")
 
 
@@ -26,92 +28,6 @@ class Rejected(Exception):
 def require(condition, words, verdict=1):
     if not condition:
         raise Rejected(words, verdict)
-
-
-class Ball:
-    """All arrays x with |x - mid| <= rad, entry by entry."""
-
-    def __init__(self, mid, rad=0.0):
-        self.mid = np.asarray(mid, dtype=np.float64)
-        self.rad = np.broadcast_to(np.asarray(rad, dtype=np.float64), self.mid.shape)
-        self.shape = self.mid.shape
-
-    def __getitem__(self, index):
-        return Ball(self.mid[index], self.rad[index])
-
-    def __add__(self, other):
-        mid = self.mid + other.mid
-        return Ball(mid, widened(self.rad + other.rad + U * np.abs(mid), 3))
-
-    def __sub__(self, other):
-        return self + Ball(-other.mid, other.rad)
-
-    def __mul__(self, other):
-        mid = self.mid * other.mid
-        rad = np.abs(self.mid) * other.rad + self.rad * (np.abs(other.mid) + other.rad)
-        return Ball(mid, widened(rad + U * np.abs(mid), 6))
-
-    def __matmul__(self, other):  # |fl(A B) - A B| <= gamma_n |A| |B|
-        terms, size = self.shape[-1], np.abs(other.mid)
-        rad = np.abs(self.mid) @ (other.rad + 1.01 * (terms + 1) * U * size)
-        if self.rad.any():
-            rad = rad + self.rad @ (size + other.rad)
-        return Ball(self.mid @ other.mid, widened(rad, terms))
-
-    def sum(self):
-        """Over the last axis."""
-        return (self @ Ball(np.ones((self.shape[-1], 1))))[..., 0]
-
-    @property
-    def T(self):
-        return Ball(self.mid.T, self.rad.T)
-
-    @property
-    def low(self):
-        return np.nextafter(self.mid - self.rad, -np.inf)
-
-    @property
-    def high(self):
-        return np.nextafter(self.mid + self.rad, np.inf)
-
-
-def widened(rad, terms):
-    """A radius, a sum of so many terms that are not negative, with room for its own rounding."""
-    return (1 + 4 * (terms + 8) * U) * rad + (terms + 1) * TINY
-
-
-def floats(balls, shape=()):
-    """FLINT's balls as ours."""
-    mid = np.array([float(ball.mid()) for ball in balls]).reshape(shape)
-    rad = np.array([float(ball.rad()) if ball.is_finite() else np.nan for ball in balls])
-    return Ball(mid, widened(rad.reshape(shape) * (1 + 2.0**-40) + 2 * U * np.abs(mid), 2))
-
-
-def softmax(scores):
-    """Each share is 1 / sum over the others of exp(other - own)."""
-    shape = np.broadcast_shapes(*(score.shape for score in scores))
-    shares = []
-    for own in scores:
-        total = [arb(1)] * int(np.prod(shape))
-        for gap in (other - own for other in scores if other is not own):
-            parts = (np.broadcast_to(part, shape).ravel().tolist() for part in (gap.mid, gap.rad))
-            total = [so_far + arb(*part).exp() for so_far, *part in zip(total, *parts, strict=True)]
-        shares.append(floats([1 / whole for whole in total], shape))
-    return shares
-
-
-def relu(x):
-    return Ball(np.maximum(x.mid, 0.0), x.rad)
-
-
-def gelu(x):
-    """x Phi(x), of which no slope is above 1.13."""
-    points, half = [arb(value) for value in x.mid.ravel().tolist()], arb(0.5)
-    values = floats([t * (1 + (t * half.sqrt()).erf()) * half for t in points], x.shape)
-    return Ball(values.mid, widened(values.rad + 1.13 * x.rad, 2))
-
-
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "square": lambda x: x * x, "none": lambda x: x}
 
 
 def read_tensors(path):
@@ -153,30 +69,25 @@ def weights_digest(tensors):
 
 
 def network_form(weights, network, n):
-    """The read-out (units, outputs), and a function from rows of the first operand to the last
-    hidden units (rows, n, units) and what reaches the outputs past them.
+    """The read-out (units, outputs); a function from rows of the first operand to the last hidden
+    units (rows, n, units) and what reaches the outputs past them; a transformer's `written`.
     """
     settings = network["settings"]
     if settings["kind"] == "transformer":
-        require(settings["layers"] == 1, "only transformers of one layer are known")
         return transformer_form(weights, network, n)
-    tables = [
-        weights[name] for name in ("first", "embed.weight", "embed1.weight") if name in weights
-    ]
-    first = tables[0]
+    names = ("first", "embed.weight", "embed1.weight")
+    first = next(weights[name] for name in names if name in weights)
     second = weights.get("second", weights.get("embed2.weight", first))
     activation = ACTIVATIONS[settings.get("activation", "relu")]
     join, model = settings.get("join"), settings.get("model")
     into = weights["l1.weight"].T if model else weights.get("W")
     readout = weights["unembed.weight"].T if model else weights["W_U"]
-    if join == "multiply":
-        require(into is None, "a product before a layer is not known")
-        return readout, lambda rows: (activation(first[rows, None] * second[None]), None)
+    if join == "multiply" and into is None:
+        return readout, lambda rows: (activation(first[rows, None] * second[None]), None), None
+    require(join != "multiply" and (into is not None or join == "add"), "joined in another way")
     if into is not None:
         half = first.shape[1] if join == "concatenate" or model == "delta" else 0
         first, second = first @ into[: half or None], second @ into[half:]
-    else:
-        require(join == "add", "embeddings that are joined need a layer")
     if model:
         first = first + weights["l1.bias"]
         second = second + weights["l1.bias"] if model == "gamma" else second
@@ -184,54 +95,53 @@ def network_form(weights, network, n):
     def of_rows(rows):
         hidden = activation(first[rows, None] + second[None])
         if "l2.weight" in weights:
-            hidden = relu(hidden @ weights["l2.weight"].T + weights["l2.bias"])
+            hidden = activation(hidden @ weights["l2.weight"].T + weights["l2.bias"])
         return hidden, None
 
-    return readout, of_rows
+    return readout, of_rows, None
 
 
 def transformer_form(weights, network, n):
+    settings, equals_sign = network["settings"], network["equals_sign"]
+    require(settings["layers"] == 1, "only transformers of one layer are known")
     table, places = weights["embed.W_E"], weights["pos_embed.W_pos"]
     second = table[n : 2 * n] if network["separate_vocabularies"] else table[:n]
     tokens = [table[:n] + places[0], second + places[1]]
-    if network["equals_sign"]:
-        tokens.append(table[-1:] + places[2])
+    tokens += [table[-1:] + places[2]] if equals_sign else []
     query, key, value, out = (weights[f"blocks.0.attn.W_{name}"] for name in "QKVO")
-    into, b_in, w_out, b_out = (
-        weights[f"blocks.0.mlp.{name}"] for name in ("W_in", "b_in", "W_out", "b_out")
-    )
-    unembed, heads, rate = (
-        weights["unembed.W_U"],
-        range(len(out.mid)),
-        Ball(network["settings"]["attention_rate"]),
-    )
-    patterns = []
+    require(0 <= settings["attention_rate"] <= 1, "the attention rate is not a share")
+    heads, rate, unembed = range(len(out.mid)), settings["attention_rate"], weights["unembed.W_U"]
+    root, patterns = floats([1 / arb(key.shape[2]).sqrt()]), []
     for h in heads:
         asks, offers = tokens[-1] @ query[h], [token @ key[h] for token in tokens]
         scores = [offer @ asks.T for offer in offers]
-        scores[1] = scores[1].T if network["equals_sign"] else (offers[1] * asks).sum()[None]
-        root = floats([1 / arb(key.shape[2]).sqrt()])
+        scores[1] = scores[1].T if equals_sign else (offers[1] * asks).sum()[None]
         shares = softmax([score * root for score in scores])
-        patterns.append([rate * share + (Ball(1.0) - rate) for share in shares])
+        patterns.append([Ball(rate) * share + (Ball(1.0) - Ball(rate)) for share in shares])
 
-    def written(reads, bias):
-        """A function from rows to what the stream at the last position writes by a matrix."""
-        own = tokens[-1] @ reads + bias
-        carried = [[(token @ value[h]) @ (out[h] @ reads) for token in tokens] for h in heads]
+    def written(matrix, bias=0.0, by_token=lambda values: values):
+        """A function from rows of pairs to the stream at the last position times a matrix, plus a
+        bias; or, with a norm for `by_token`, to what is not below the norm of that product.
+        """
+        own = by_token(tokens[-1] @ matrix) + (bias if isinstance(bias, Ball) else Ball(bias))
+        carried = [[by_token(t @ value[h] @ (out[h] @ matrix)) for t in tokens] for h in heads]
 
         def of_rows(rows):
             total = own[None]
             for h in heads:
-                for place, by_token in enumerate(carried[h]):
-                    by_pair = by_token[rows, None] if place == 0 else by_token[None]
+                for place, values in enumerate(carried[h]):
+                    by_pair = values[rows, None] if place == 0 else values[None]
                     total = total + patterns[h][place][rows][..., None] * by_pair
             return total
 
         return of_rows
 
-    activation = ACTIVATIONS[network["settings"]["activation"]]
+    into, b_in, w_out, b_out = (
+        weights[f"blocks.0.mlp.{name}"] for name in ("W_in", "b_in", "W_out", "b_out")
+    )
     hidden, direct = written(into, b_in), written(unembed, b_out @ unembed)
-    return w_out @ unembed, lambda rows: (activation(hidden(rows)), direct(rows))
+    activation = ACTIVATIONS[settings["activation"]]
+    return w_out @ unembed, lambda rows: (activation(hidden(rows)), direct(rows)), written
 
 
 def right_answers(group, task):
@@ -256,18 +166,14 @@ def right_answers(group, task):
 def program_logits(program, n, elements):
     """The logits of the distilled program, by rows of the first operand."""
     by_answer = by_sum = Ball(np.zeros((n, n)))  # (d, r) and (s, c)
-    for row, k in enumerate(program["frequencies"]):
-        turns = [fmpq(2 * k * step, n) for step in range(n)]
-        cosine = floats([arb.cos_pi_fmpq(turn) for turn in turns], (n,))
-        sine = floats([arb.sin_pi_fmpq(turn) for turn in turns], (n,))
-        by_answer = by_answer + Ball(program["profiles"][row])[:, None] * cosine
-        if program["sine_profiles"] is not None:
-            by_answer = by_answer + Ball(program["sine_profiles"][row])[:, None] * sine
-        if program["readout_real"] is not None:
-            by_sum = by_sum + cosine[:, None] * Ball(program["readout_real"][row])
-            by_sum = by_sum - sine[:, None] * Ball(program["readout_imaginary"][row])
-    if program["offsets"] is not None:
-        by_sum = by_sum + Ball(program["offsets"])
+    for part in ("answer", "sum"):
+        for k, kind, values in program[part]:
+            wave = arb.cos_pi_fmpq if kind == "cosine" else arb.sin_pi_fmpq
+            waves = floats([wave(fmpq(2 * k * step, n)) for step in range(n)], (n,))
+            if part == "answer":
+                by_answer = by_answer + Ball(values)[:, None] * waves
+            else:
+                by_sum = by_sum + waves[:, None] * Ball(values)
 
     def of_rows(rows):
         first, second, answer = elements[0][rows, None], elements[1], elements[2]
@@ -291,24 +197,31 @@ def within(claim, low, high, words):
     require(claim[0] <= low <= high <= claim[1], f"{words} is not shown to be within {claim}")
 
 
+def described(path, network):
+    """The task that a description beside a file of ours states; its settings must be the same."""
+    if path.suffix != ".safetensors":
+        return {}
+    entries = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    task = entries["task"]
+    stated = [entries["network"], task["separate_vocabularies"], task["equals_sign"]]
+    names = ("settings", "separate_vocabularies", "equals_sign")
+    same = stated == [network[name] for name in names]
+    require(same, "the network's description has other settings")
+    return task
+
+
 def check(path, text):
     entries = json.loads(text, object_pairs_hook=without_repeats)
     tensors, network, n = read_tensors(path), entries["network"], entries["group"]["order"]
     require(network["weights_sha256"] == weights_digest(tensors), "it is of another network")
-    ours = path.suffix == ".safetensors"
-    described = json.loads(path.with_suffix(".json").read_text()) if ours else {}
-    task = described.get("task", {})
-    told = [described.get("network"), task.get("separate_vocabularies"), task.get("equals_sign")]
-    names = ("settings", "separate_vocabularies", "equals_sign")
-    same = not ours or told == [network[name] for name in names]
-    require(same, "the network's description has other settings")
-    right, elements = right_answers(entries["group"], task)
+    right, elements = right_answers(entries["group"], described(path, network))
     weights = {name: Ball(values) for name, values in tensors.items()}
-    readout, of_rows = network_form(weights, network, n)
+    readout, of_rows, written = network_form(weights, network, n)
     program = entries["program"] and program_logits(entries["program"], n, elements)
     counts, largest, whole, left = np.zeros(2, int), np.zeros(2), np.zeros(2), np.zeros(2)
     height = max(1, 2_000_000 // (n * sum(readout.shape)))
-    for rows in (slice(start, start + height) for start in range(0, n, height)):
+    slabs = [slice(start, start + height) for start in range(0, n, height)]
+    for rows in slabs:
         hidden, direct = of_rows(rows)
         logits = hidden @ readout if direct is None else hidden @ readout + direct
         answers = right[rows][..., None]
@@ -324,15 +237,24 @@ def check(path, text):
     pairs, claims = n * n, [entries["proved_right"], entries["proved_wrong"]]
     require(all(type(x) is int and x >= 0 for x in claims), "counts are not counts")
     require((claims <= pairs - counts[::-1]).all(), f"{counts} pairs are right and wrong", 2)
-    found = [pairs, *counts, pairs - counts.sum()]
+    results = [pairs, *counts, pairs - counts.sum()]
     claimed = [entries[name] for name in ("pairs", "proved_right", "proved_wrong", "undecided")]
-    require(claimed == found, f"pairs, right, wrong, undecided are {found}")
+    require(claimed == results, f"pairs, right, wrong, undecided are {results}")
     if program:
         within(entries["largest_difference"], *largest, "largest difference")
         within(entries["share_explained"], *(1 - left / whole[::-1])[::-1], "share explained")
     else:
         nothing = entries["largest_difference"] is entries["share_explained"] is None
         require(nothing, "a difference from no program")
+    if entries["compact"] is not None:
+        form = (readout, of_rows, written)
+        least = prove_compact(entries["compact"]["advice"], form, weights, network, right, slabs)
+        operations = count_operations(entries["compact"]["advice"], weights, network, n)
+        claims = [entries["compact"][name] for name in COMPACT_CLAIMS]
+        require(type(claims[0]) is int, "counts are not counts")
+        require(claims[0] <= pairs - counts[1], f"{counts[1]} pairs are wrong", 2)
+        shown = [least, *operations, round(operations[0] / operations[1], 4)]
+        require(claims == shown, f"{', '.join(COMPACT_CLAIMS)} are {shown}")
     blank = text.replace(entries["digest"], "0" * 64, 1)
     digest = hashlib.sha256(blank.encode()).hexdigest()
     require(digest == entries["digest"], "the certificate does not match its own digest")

@@ -1,7 +1,8 @@
 """What `certify` proves is true, and the checker, which shares no code with it, agrees."""
 
-import importlib.util
+import importlib
 import json
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -32,15 +33,12 @@ GALLERY = ROOT / "gallery"
 
 
 @pytest.fixture(scope="module")
-def checker() -> ModuleType:
+def checker() -> Iterator[ModuleType]:
+    """`certificates/check.py` as a module."""
     pytest.importorskip("flint", reason="the checker needs python-flint")
-    path = ROOT / "certificates" / "check.py"
-    spec = importlib.util.spec_from_file_location("check", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "certificates")
+        yield importlib.import_module("check")
 
 
 def drawn(task: TaskSettings, settings: object, seed: int = 0, size: float = 1.0) -> Network:
@@ -161,6 +159,9 @@ def test_an_exhibit_is_proved_right(checker: ModuleType, tmp_path: Path) -> None
     path = GALLERY / "exhibits" / "58582e25b90b.safetensors"
     certificate = certify(load(path))
     assert certificate.proved_right == certificate.pairs == 3481
+    assert certificate.compact is not None
+    assert certificate.compact["proved_right"] >= 0.95 * 3481
+    assert certificate.compact["operations_share"] <= 0.25
     certificate.save(tmp_path / "certificate.json")
     assert checker.main(path, tmp_path / "certificate.json") == 0
 
@@ -226,3 +227,13 @@ def test_claims_that_are_too_high_are_false(checker: ModuleType, tmp_path: Path)
     assert checker.main(file, tmp_path / "certificate.json") == 2
     entries = json.loads(certificate.text)
     assert entries["undecided"] == 25 - entries["proved_right"] - entries["proved_wrong"]
+
+
+def test_the_checker_is_short_and_needs_nothing_of_algophase() -> None:
+    files = sorted((ROOT / "certificates").glob("*.py"))
+    assert [file.name for file in files] == ["arithmetic.py", "check.py", "check_compact.py"]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 300
+        assert "import algophase" not in text
+        assert "from algophase" not in text

@@ -7,10 +7,15 @@ import numpy as np
 
 from algophase.analysis.operation import on_its_group
 from algophase.analysis.program.distill import Distilled, distill
+from algophase.certificates.advice import Numbers
 from algophase.certificates.certificate import NetworkCertificate
-from algophase.certificates.forms import form_of, weights_of
+from algophase.certificates.compact import prove_compact
+from algophase.certificates.find_advice import find_advice
+from algophase.certificates.forms import Form, form_of, weights_of
+from algophase.certificates.operations import count_operations
 from algophase.certificates.program_logits import program_numbers, program_rows
 from algophase.certificates.sound import prove
+from algophase.core.fourier import circle
 from algophase.core.task import answers
 from algophase.networks import Network
 
@@ -22,16 +27,17 @@ def certify(network: Network) -> NetworkCertificate:
         network: a transformer of one layer, a linear model or an MLP, on any group.
 
     Returns:
-        A `NetworkCertificate`: pairs proved right and wrong, and how far the network can be from
-        its distilled program. `text` is the file that `certificates/check.py` checks.
+        A `NetworkCertificate`: pairs proved right and wrong, how far the network can be from its
+        distilled program, and a proof for less than brute force. `text` is the file that `certificates/check.py` checks.
 
     Raises:
         InputError: no certificate is made for such a network.
 
     Example:
         >>> from algophase import certify, handmade_pizza
-        >>> certify(handmade_pizza(23))
-        <NetworkCertificate pizza-p23-k1-5: proved right on 529 of 529 pairs>
+        >>> certificate = certify(handmade_pizza(23))
+        >>> certificate.proved_right, certificate.pairs
+        (529, 529)
     """
     with np.errstate(invalid="ignore", over="ignore"):  # such numbers prove nothing
         return _certified(network)
@@ -47,7 +53,11 @@ def _certified(network: Network) -> NetworkCertificate:
     if isinstance(distilled, Distilled):
         numbers = program_numbers(distilled)
     program = None if numbers is None else program_rows(numbers, task.modulus, task.elements)
-    sound = prove(form, answers(task).numpy(), program)
+    right = answers(task).numpy()
+    sound = prove(form, right, program)
+    compact = None
+    if finite and sound.proved_right:
+        compact = _compact(form, right, _frequencies(network, form, numbers))
     return NetworkCertificate(
         network=_described(network),
         group=_group(network),
@@ -57,8 +67,41 @@ def _certified(network: Network) -> NetworkCertificate:
         largest_difference=sound.largest_difference,
         share_explained=sound.share_explained,
         program=numbers,
-        compact=None,
+        compact=compact,
     )
+
+
+def _compact(form: Form, right: Numbers, start: Numbers | None) -> dict[str, Any] | None:
+    """The proof for less than brute force; None where there is none."""
+    try:
+        advice = find_advice(form, right, start)
+    except np.linalg.LinAlgError:  # of weights that no network has
+        return None
+    operations = count_operations(form, advice)
+    proved = prove_compact(form, right, advice) if operations.share < 1 else 0
+    if proved == 0:
+        return None
+    return {
+        "proved_right": proved,
+        "operations": operations.compact,
+        "brute_force_operations": operations.brute_force,
+        "operations_share": round(operations.share, 4),
+        "advice": advice.as_json(),
+    }
+
+
+def _frequencies(network: Network, form: Form, program: dict[str, Any] | None) -> Numbers | None:
+    """For each hidden unit, which of the program's frequencies it writes most; None where there
+    is no program.
+    """
+    if program is None or not program["answer"]:
+        return None
+    keys = dict.fromkeys(k for k, _, _ in program["answer"])
+    order = network.task.modulus
+    by_element = form.readout.mid[:, network.task.elements.names.answer]
+    waves = [circle(order, k).numpy() for k in keys]
+    strengths = [np.square(by_element @ wave).sum(axis=1) for wave in waves]
+    return np.stack(strengths, axis=1).argmax(axis=1)
 
 
 def weights_sha256(network: Network) -> str:

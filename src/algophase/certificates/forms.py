@@ -19,7 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algophase.certificates.balls import ACTIVATIONS, Ball, exact, relu, side_by_side, softmax
+from algophase.certificates.balls import (
+    ACTIVATIONS,
+    Array,
+    Ball,
+    exact,
+    relu,
+    side_by_side,
+    softmax,
+)
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, MLPSettings, TransformerSettings
 from algophase.networks import Network
@@ -35,12 +43,19 @@ class Form:
     """A network in this form.
 
     order: how many numbers there are; readout: W, (units, outputs); of_rows: hidden units and
-    direct logits of some rows of pairs.
+        direct logits of some rows of pairs.
+    table_operations, unit_operations: what tables of tokens take, and the hidden units of a pair;
+        without a stream.
+    stream, direct: of a transformer, the stream that its units read, and its direct logits alone.
     """
 
     order: int
     readout: Ball
     of_rows: OfRows
+    table_operations: int = 0
+    unit_operations: int = 0
+    stream: "Stream | None" = None
+    direct: Callable[[slice], Ball] | None = None
 
     @property
     def units(self) -> int:
@@ -99,7 +114,7 @@ def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
         def products(rows: slice) -> tuple[Ball, None]:
             return activation(first[rows, None] * second[None]), None
 
-        return Form(network.task.modulus, weights["W_U"], products)
+        return Form(network.task.modulus, weights["W_U"], products, 0, 2 * settings.hidden)
     if settings.join == "concatenate":
         width = settings.width
         into_first = weights["W"][:width] if settings.layer else None
@@ -116,7 +131,8 @@ def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
     def sums(rows: slice) -> tuple[Ball, None]:
         return activation(reads[0][rows, None] + reads[1][None]), None
 
-    return Form(network.task.modulus, weights["W_U"], sums)
+    tables = 2 * first.mid.size * settings.hidden if settings.layer else 0
+    return Form(network.task.modulus, weights["W_U"], sums, tables, 2 * settings.hidden)
 
 
 def _linear(network: Network, settings: LinearSettings, weights: Weights) -> Form:
@@ -140,7 +156,10 @@ def _linear(network: Network, settings: LinearSettings, weights: Weights) -> For
             hidden = relu(hidden @ between + weights["l2.bias"])
         return hidden, None
 
-    return Form(network.task.modulus, _turned(weights["unembed.weight"]), of_rows)
+    hidden = settings.hidden
+    by_pair = 2 * hidden + (hidden * hidden + 2 * hidden if two_layers else 0)
+    readout = _turned(weights["unembed.weight"])
+    return Form(network.task.modulus, readout, of_rows, 2 * first.mid.size * hidden, by_pair)
 
 
 def _turned(matrix: Ball) -> Ball:
@@ -149,42 +168,119 @@ def _turned(matrix: Ball) -> Ball:
 
 def _transformer(network: Network, settings: TransformerSettings, weights: Weights) -> Form:
     task, p = network.task, network.task.modulus
-    block = "blocks.0."
     table, positions = weights["embed.W_E"], weights["pos_embed.W_pos"]
     second = table[p : 2 * p] if task.separate_vocabularies else table[:p]
     tokens = [table[:p] + positions[0], second + positions[1]]
     if task.equals_sign:
         tokens.append(table[-1:] + positions[2])
-    # What a stream writes on the hidden units and, past them, on the outputs: (d, units + outputs).
-    into_units, unembedding = weights[f"{block}mlp.W_in"], weights["unembed.W_U"]
-    reads = side_by_side(into_units, unembedding)
-    units = into_units.shape[1]
-    biases = side_by_side(weights[f"{block}mlp.b_in"], weights[f"{block}mlp.b_out"] @ unembedding)
-    own = tokens[-1] @ reads + biases  # what the last position writes itself
-    values = [_values(token, weights, reads) for token in tokens]
-    patterns = _patterns(tokens, settings, weights)
+    stream = Stream(
+        p,
+        tokens,
+        _patterns(tokens, settings, weights),
+        weights["blocks.0.attn.W_V"],
+        weights["blocks.0.attn.W_O"],
+        weights["blocks.0.mlp.W_in"],
+        weights["blocks.0.mlp.b_in"],
+        settings.activation,
+        settings.attention_rate == 0,
+        table.shape[0] + len(tokens),
+    )
+    unembedding = weights["unembed.W_U"]
     activation = ACTIVATIONS[settings.activation]
+    hidden = stream.written(stream.into_units, stream.biases)
+    past_units = stream.written(unembedding, weights["blocks.0.mlp.b_out"] @ unembedding)
 
     def of_rows(rows: slice) -> tuple[Ball, Ball]:
-        total = own[None] + exact(np.zeros((len(range(p)[rows]), p, 1)))
-        for position, pattern in enumerate(patterns):
-            shares = pattern[rows] if pattern.shape[0] > 1 else pattern
-            for head in range(settings.heads):
-                written = values[position][head]
-                by_pair = written[rows, None] if position == 0 else written[None]
-                total = total + shares[..., head, None] * by_pair
-        return activation(total[..., :units]), total[..., units:]
+        return activation(hidden(rows)), past_units(rows)
 
-    readout = weights[f"{block}mlp.W_out"] @ unembedding
-    return Form(p, readout, of_rows)
+    readout = weights["blocks.0.mlp.W_out"] @ unembedding
+    return Form(p, readout, of_rows, stream=stream, direct=past_units)
 
 
-def _values(token: Ball, weights: Weights, reads: Ball) -> list[Ball]:
-    """What each head carries from a position to the units and outputs, (tokens, units + outputs)
-    per head.
+@dataclass(frozen=True)
+class Stream:
+    """The residual stream x(a, b) of a transformer at the last position, before its hidden units.
+
+    tokens: (tokens, d) at each position; patterns: how much the last position reads of each, per
+        head, (p or 1, p or 1, heads); values: W_V, (heads, d, e); outputs: W_O, (heads, e, d).
+    into_units, biases: W_in and b_in; uniform: whether the attention rate is 0.
+    distinct_rows: rows of the embedding and of the positions, of which all tokens are sums.
     """
-    into, out = weights["blocks.0.attn.W_V"], weights["blocks.0.attn.W_O"]
-    return [(token @ into[head]) @ (out[head] @ reads) for head in range(into.shape[0])]
+
+    order: int
+    tokens: list[Ball]
+    patterns: list[Ball]
+    values: Ball
+    outputs: Ball
+    into_units: Ball
+    biases: Ball
+    activation: str
+    uniform: bool
+    distinct_rows: int
+
+    @property
+    def heads(self) -> int:
+        return self.values.shape[0]
+
+    @property
+    def inner_width(self) -> int:
+        """Dimensions of all heads."""
+        return self.heads * self.values.shape[2]
+
+    @property
+    def token_rows(self) -> int:
+        """Tokens at all positions."""
+        return sum(len(token.mid) for token in self.tokens)
+
+    def written(self, matrix: Ball, bias: Ball) -> Callable[[slice], Ball]:
+        """x(a, b) times a matrix (d, n), plus a bias (n,), for rows of pairs: (rows, p, n)."""
+        own = self.tokens[-1] @ matrix + bias
+        carried = [self._carried(token, matrix) for token in self.tokens]
+
+        def of_rows(rows: slice) -> Ball:
+            height = len(range(self.order)[rows])
+            total = own[None] + exact(np.zeros((height, self.order, 1)))
+            for position, pattern in enumerate(self.patterns):
+                shares = pattern[rows] if pattern.shape[0] > 1 else pattern
+                for head in range(self.heads):
+                    by_token = carried[position][head]
+                    by_pair = by_token[rows, None] if position == 0 else by_token[None]
+                    total = total + shares[..., head, None] * by_pair
+            return total
+
+        return of_rows
+
+    def lengths(self, matrix: Ball) -> Callable[[slice], Array]:
+        """Not below the norm of x(a, b) times a matrix, (rows, p): the norms of its parts, added
+        up.
+        """
+        own = _norms(self.tokens[-1] @ matrix)
+        carried = []
+        for token in self.tokens:
+            by_head = [_norms(values) for values in self._carried(token, matrix)]
+            carried.append(np.stack(by_head, axis=-1))  # (tokens, heads)
+
+        def of_rows(rows: slice) -> Array:
+            total = own[None] + np.zeros((len(range(self.order)[rows]), self.order))
+            for position, pattern in enumerate(self.patterns):
+                shares = pattern[rows] if pattern.shape[0] > 1 else pattern
+                lengths = carried[position]
+                by_pair = lengths[rows, None] if position == 0 else lengths[None]
+                total = total + (shares.largest_size * by_pair).sum(axis=-1)
+            return total * (1 + 1e-12)
+
+        return of_rows
+
+    def _carried(self, token: Ball, matrix: Ball) -> list[Ball]:
+        """What each head carries from a position, (tokens, n) per head."""
+        heads = range(self.heads)
+        return [(token @ self.values[h]) @ (self.outputs[h] @ matrix) for h in heads]
+
+
+def _norms(rows: Ball) -> Array:
+    """Not below the norm of each row."""
+    floor = 1e-290  # more than the squares of small numbers can lose by underflow
+    return np.sqrt(np.square(rows.largest_size).sum(axis=-1) + floor) * (1 + 1e-9)
 
 
 def _patterns(tokens: list[Ball], settings: TransformerSettings, weights: Weights) -> list[Ball]:

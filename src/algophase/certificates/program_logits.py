@@ -12,56 +12,49 @@ from typing import Any
 import numpy as np
 
 from algophase.analysis.program.distill import Distilled
-from algophase.certificates.balls import Ball
+from algophase.certificates.balls import Array, Ball
 from algophase.certificates.sound import ProgramRows
 from algophase.core.group import Elements
 
 # cos and sin of NumPy at angles below 2 pi, and the rounding of the angle, relative to one.
 WAVE_ERROR = 2.0**-46
 
+Wave = tuple[int, str, list[float]]
+
 
 def program_numbers(program: Distilled) -> dict[str, Any]:
-    """The program as a certificate writes it."""
-    readout = program.readout
-    return {
-        "frequencies": list(program.frequencies),
-        "profiles": program.profiles.tolist(),
-        "sine_profiles": _listed(program.sine_profiles),
-        "readout_real": _listed(None if readout is None else readout.real),
-        "readout_imaginary": _listed(None if readout is None else readout.imag),
-        "offsets": _listed(program.offsets),
-    }
-
-
-def _listed(values: Any) -> Any:
-    return None if values is None else values.tolist()
+    """The program as a certificate writes it: waves (frequency, "cosine" or "sine", values). Those
+    of the answer are waves of r with values by d, those of the sum waves of s with values by c. The
+    offset is a wave of frequency 0.
+    """
+    of_answer: list[Wave] = []
+    of_sum: list[Wave] = []
+    for row, k in enumerate(program.frequencies):
+        of_answer.append((k, "cosine", program.profiles[row].tolist()))
+        if program.sine_profiles is not None:
+            of_answer.append((k, "sine", program.sine_profiles[row].tolist()))
+        if program.readout is not None:
+            of_sum.append((k, "cosine", program.readout[row].real.tolist()))
+            of_sum.append((k, "sine", (-program.readout[row].imag).tolist()))
+    if program.offsets is not None:
+        of_sum.append((0, "cosine", program.offsets.tolist()))
+    return {"answer": of_answer, "sum": of_sum}
 
 
 def program_rows(numbers: dict[str, Any], order: int, elements: Elements) -> ProgramRows:
     """The program's logits by the numbers' own names. numbers: as `program_numbers` gives them;
     elements: which element of the group each number stands for.
     """
-    every = np.arange(order)
     by_answer = np.zeros((order, order))  # (d, r)
     by_sum = np.zeros((order, order))  # (s, c)
     size = 0.0
-    for row, k in enumerate(numbers["frequencies"]):
-        angles = 2 * np.pi * (k * every % order) / order
-        cosine, sine = np.cos(angles), np.sin(angles)
-        by_answer += np.outer(numbers["profiles"][row], cosine)
-        size += np.abs(numbers["profiles"][row]).max()
-        if numbers["sine_profiles"] is not None:
-            by_answer += np.outer(numbers["sine_profiles"][row], sine)
-            size += np.abs(numbers["sine_profiles"][row]).max()
-        if numbers["readout_real"] is not None:
-            by_sum += np.outer(cosine, numbers["readout_real"][row])
-            by_sum -= np.outer(sine, numbers["readout_imaginary"][row])
-            size += np.abs(numbers["readout_real"][row]).max()
-            size += np.abs(numbers["readout_imaginary"][row]).max()
-    if numbers["offsets"] is not None:
-        by_sum += np.array(numbers["offsets"])
-        size += np.abs(numbers["offsets"]).max()
-    terms = 4 * len(numbers["frequencies"]) + 2
+    for k, kind, values in numbers["answer"]:
+        by_answer += np.outer(values, _wave(order, k, kind))
+        size += np.abs(values).max()
+    for k, kind, values in numbers["sum"]:
+        by_sum += np.outer(_wave(order, k, kind), values)
+        size += np.abs(values).max()
+    terms = len(numbers["answer"]) + len(numbers["sum"]) + 2
     error = WAVE_ERROR * terms * size
 
     def rows(chosen: slice) -> Ball:
@@ -73,3 +66,9 @@ def program_rows(numbers: dict[str, Any], order: int, elements: Elements) -> Pro
         return Ball(mid, np.full_like(mid, error))
 
     return rows
+
+
+def _wave(order: int, frequency: int, kind: str) -> Array:
+    """cos or sin of 2 pi k t / p for t = 0 to p - 1."""
+    angles = 2 * np.pi * (frequency * np.arange(order) % order) / order
+    return np.cos(angles) if kind == "cosine" else np.sin(angles)
