@@ -28,7 +28,8 @@ def certify(network: Network) -> NetworkCertificate:
 
     Returns:
         A `NetworkCertificate`: pairs proved right and wrong, how far the network can be from its
-        distilled program, and a proof for less than brute force. `text` is the file that `certificates/check.py` checks.
+        distilled program, and a proof for less than brute force. `text` is the file that
+        `certificates/check.py` checks.
 
     Raises:
         InputError: no certificate is made for such a network.
