@@ -33,6 +33,10 @@ from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
 from algophase.analysis.logits.all_pairs import grid_logits as grid_logits
 from algophase.analysis.program.distill import distill as distill
 from algophase.analysis.result import Analysis as Analysis
+from algophase.analysis.rivals.interventions import Intervention as Intervention
+from algophase.analysis.rivals.rivals import Rivals as Rivals
+from algophase.analysis.rivals.rivals import intervene as intervene
+from algophase.analysis.rivals.rivals import rivals as rivals
 from algophase.analysis.specimen import Specimen as Specimen
 from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
 from algophase.certificates.certify import certify as certify

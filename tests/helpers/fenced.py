@@ -28,6 +28,7 @@ RUN = (
     "findings.md",
     "index.md",
     "reference.md",
+    "rivals.md",
 )
 
 FENCE = re.compile(r"^```(\S*)\s*$")

@@ -32,6 +32,7 @@ from algophase.core.subgroups import Subgroups, subgroup_classes
 from algophase.networks.handmade_groups import chosen_representations, filled, smallest_orbit
 from algophase.networks.mlp import MLP
 
+DRAWS = 1000  # random vectors, of which the widest orbit is taken
 MORE_UNITS = 1.25  # than there are pairs, of a lookup table: its equations then have a solution
 
 
@@ -75,8 +76,8 @@ def rho_set_network(
     """A rho-set circuit on one representation, of |B|^2 units.
 
     name: of the representation; by default the first that tells all elements apart.
-    generic: B is the orbit of a random vector, which no element but the identity leaves alone; else
-        the smallest orbit.
+    generic: B has a vector for each element of the group, as far from each other as those of random
+        vectors come; else it is the smallest orbit.
 
     >>> from algophase.core.named_groups import named_group
     >>> rho_set_network(named_group("S4"), "standard").settings.width
@@ -88,7 +89,7 @@ def rho_set_network(
     generator = np.random.default_rng(seed)
     orbit = smallest_orbit(matrices)
     if generic:
-        orbit = matrices @ generator.standard_normal(matrices.shape[1])
+        orbit = _widest_orbit(matrices, generator)
     direction = generator.standard_normal(matrices.shape[1])
     reads_x = np.einsum("bi,xij,j->bx", orbit, matrices, direction)
     reads_y = -np.einsum("i,yij,bj->by", direction, matrices, orbit)
@@ -99,6 +100,16 @@ def rho_set_network(
             second.append(reads_y[other])
             written.append(-np.einsum("i,zij,j->z", left, matrices, right))
     return _filled(group, first, second, written)
+
+
+def _widest_orbit(matrices: Array, generator: np.random.Generator) -> Array:
+    """(n, D): of random vectors, the orbit of that which every element takes farthest away."""
+    drawn = generator.standard_normal((DRAWS, matrices.shape[1]))
+    vectors = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    images = np.einsum("xij,vj->vxi", matrices, vectors)
+    distances = np.linalg.norm(images - vectors[:, None], axis=-1)
+    nearest = np.sort(distances, axis=1)[:, 1]  # the identity moves nothing
+    return np.asarray(images[nearest.argmax()])
 
 
 def lookup_network(group: Group, seed: int = 0) -> MLP:

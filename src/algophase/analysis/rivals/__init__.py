@@ -1,0 +1,1 @@
+"""Rival accounts of how trained networks answer, each with its measure, on one network."""
