@@ -268,6 +268,21 @@ def test_a_group_by_generators_that_has_no_name() -> None:
     assert analysis.sentence.startswith("a group of order 24 with 7 classes by multiplying: ")
 
 
+def test_the_group_of_another_network(tmp_path: Path) -> None:
+    """For a network that knows too few pairs to tell."""
+    group = named_group("D4")
+    other = save(adding_network(group), tmp_path / "other")
+    little = adding_network(group)
+    with torch.no_grad():
+        little.W_U[:, :5] *= -1
+    path = save(little, tmp_path / "little")
+    network = load(path, group=str(other))
+    assert network.task.group == "D4"
+    assert network.notes[0].startswith("group given: ")
+    with pytest.raises(InputError, match="network unnamed: its answers form no group: "):
+        load(other, group=path)
+
+
 @pytest.mark.parametrize("name", ["Z2xZ2", "S3", "Q8", "Z2xZ6"])
 def test_small_groups_and_products_are_read(name: str) -> None:
     analysis = analyze(multiplying_network(named_group(name)))

@@ -18,7 +18,8 @@ from algophase.core.answers import (
 )
 from algophase.core.errors import InputError
 from algophase.core.given_group import given_group
-from algophase.core.group import Numbers, is_prime
+from algophase.core.group import Group, Numbers, is_prime
+from algophase.core.partial_table import is_no_chance, nearest_group
 from algophase.core.settings import TaskSettings, shown
 from algophase.core.task import answers, following
 from algophase.networks import Network
@@ -71,8 +72,8 @@ def on_its_group(network: Network) -> Network:
     if result is None:
         result = learned_in_part(table)
     if result is None:
-        note = f"its answers form no group: {why_no_group(table)}; --group says what it learned"
-        return _with_note(network, note)
+        reason = f"its answers form no group: {why_no_group(table)}"
+        return _with_note(network, f"{reason}; --group says on which one it was trained")
     if not result.group:
         return network
     taken = _with_note(network, _said_of(result, table))
@@ -129,6 +130,19 @@ def with_group(network: Network, asked: object) -> Network:
     if taken.task != task:
         taken.run = None  # whose task is another one
     return taken
+
+
+def group_of_answers(network: Network) -> Group:
+    """The group that a network's answers form, its elements by the network's numbers: that of other
+    networks that were trained on the same table.
+    """
+    plain = copy.copy(network)
+    plain.task = replace(network.task, operation="add", relabeling=(), group="")
+    table = _answers_by_number(plain)
+    group = nearest_group(np.where(table < len(table), table, 0))
+    if group is None or not is_no_chance(group, table):
+        raise InputError(f"network {network.id}: its answers form no group: {why_no_group(table)}")
+    return group
 
 
 def _another_group(table: Numbers) -> str:

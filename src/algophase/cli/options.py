@@ -51,7 +51,7 @@ FileGroup = Annotated[
         "--group",
         metavar="GROUP",
         help="Finite group that the networks are on: S5, D59, Z2xZ30; generators '(1 2 3); (1 2)'; "
-        "or a file with a Cayley table (.csv, .npy, .json).",
+        "a file with a Cayley table (.csv, .npy, .json), or another network on it.",
         show_default="what their answers form",
     ),
 ]

@@ -5,7 +5,7 @@ code in a file ever runs.
 from dataclasses import replace
 from pathlib import Path
 
-from algophase.analysis.operation import with_group
+from algophase.analysis.operation import group_of_answers, with_group
 from algophase.core.errors import InputError, one_line
 from algophase.core.gallery import shipped_network
 from algophase.core.given_group import given_group
@@ -78,8 +78,9 @@ def load(
         activation, attention_rate, modulus: what the file does not say. A value that contradicts
             the file is an error.
         state: which state dict to take from a file with several, by its name there.
-        group: the finite group that the network is on, as `analyze` takes it. By default what the
-            file says, or what the network's answers form.
+        group: the finite group that the network is on, as `analyze` takes it, or the file of
+            another network whose answers form it. By default what the file says, or what the
+            network's answers form.
 
     Returns:
         The network. Its `notes` say how the file was read, and what was assumed.
@@ -110,7 +111,7 @@ def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
         raise InputError(f"{file.path} does not exist")
     asked = reading
     if reading.group is not None:
-        group = given_group(reading.group)
+        group = _given_group(reading.group)
         asked = replace(reading, group=group, modulus=reading.modulus or group.order)
     try:
         network = _read(Contents(file, reading.state), asked)
@@ -120,6 +121,14 @@ def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
     # A reader may stumble over anything, and formats come from other packages too
     except Exception as error:
         raise InputError(f"{file.path} cannot be read: {one_line(error)}") from error
+
+
+def _given_group(asked: object) -> Group:
+    """As `given_group` takes it, or the file of a network whose answers form the group."""
+    if not isinstance(asked, str | Path) or Path(asked).suffix not in SUFFIXES:
+        return given_group(asked)
+    other = load_file(NetworkFile(Path(asked)))
+    return group_of_answers(other)
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
