@@ -211,7 +211,9 @@ def described(path, network):
 
 
 def check(path, text):
-    entries = json.loads(text, object_pairs_hook=without_repeats)
+    entries = json.loads(text, object_pairs_hook=without_repeats, parse_constant=no_number)
+    is_known = entries["format"] == "algophase-certificate" and entries["version"] == 1
+    require(is_known and type(entries["version"]) is int, "it is not a certificate of version 1")
     tensors, network, n = read_tensors(path), entries["network"], entries["group"]["order"]
     require(network["weights_sha256"] == weights_digest(tensors), "it is of another network")
     right, elements = right_answers(entries["group"], described(path, network))
@@ -234,11 +236,12 @@ def check(path, text):
             error, largest_here = sizes(logits[..., :n] - program(rows))
             whole, left = whole + sizes(logits[..., :n])[0], left + error
             largest = np.maximum(largest, largest_here)
-    pairs, claims = n * n, [entries["proved_right"], entries["proved_wrong"]]
-    require(all(type(x) is int and x >= 0 for x in claims), "counts are not counts")
-    require((claims <= pairs - counts[::-1]).all(), f"{counts} pairs are right and wrong", 2)
-    results = [pairs, *counts, pairs - counts.sum()]
+    pairs, (proved_right, proved_wrong) = n * n, counts.tolist()
+    results = [pairs, proved_right, proved_wrong, pairs - proved_right - proved_wrong]
     claimed = [entries[name] for name in ("pairs", "proved_right", "proved_wrong", "undecided")]
+    require(all(type(x) is int and x >= 0 for x in claimed), "counts are not counts")
+    refuted = claimed[1] > pairs - proved_wrong or claimed[2] > pairs - proved_right
+    require(not refuted, f"{proved_right} pairs are right, {proved_wrong} wrong", 2)
     require(claimed == results, f"pairs, right, wrong, undecided are {results}")
     if program:
         within(entries["largest_difference"], *largest, "largest difference")
@@ -251,14 +254,18 @@ def check(path, text):
         least = prove_compact(entries["compact"]["advice"], form, weights, network, right, slabs)
         operations = count_operations(entries["compact"]["advice"], weights, network, n)
         claims = [entries["compact"][name] for name in COMPACT_CLAIMS]
-        require(type(claims[0]) is int, "counts are not counts")
-        require(claims[0] <= pairs - counts[1], f"{counts[1]} pairs are wrong", 2)
+        require(all(type(x) is int for x in claims[:3]), "counts are not counts")
+        require(claims[0] <= pairs - proved_wrong, f"{proved_wrong} pairs are wrong", 2)
         shown = [least, *operations, round(operations[0] / operations[1], 4)]
         require(claims == shown, f"{', '.join(COMPACT_CLAIMS)} are {shown}")
     blank = text.replace(entries["digest"], "0" * 64, 1)
     digest = hashlib.sha256(blank.encode()).hexdigest()
     require(digest == entries["digest"], "the certificate does not match its own digest")
-    return f"{counts[0]} of {pairs} pairs right, {counts[1]} wrong"
+    return f"{proved_right} of {pairs} pairs right, {proved_wrong} wrong"
+
+
+def no_number(name):
+    raise Rejected(f"{name} is not a number", 1)
 
 
 def without_repeats(items):

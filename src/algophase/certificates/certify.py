@@ -7,7 +7,7 @@ import numpy as np
 
 from algophase.analysis.operation import on_its_group
 from algophase.analysis.program.distill import Distilled, distill
-from algophase.certificates.advice import Numbers
+from algophase.certificates.advice import Advice, Numbers
 from algophase.certificates.certificate import NetworkCertificate
 from algophase.certificates.compact import prove_compact
 from algophase.certificates.find_advice import find_advice
@@ -78,12 +78,15 @@ def _compact(form: Form, right: Numbers, start: Numbers | None) -> dict[str, Any
         advice = find_advice(form, right, start)
     except np.linalg.LinAlgError:  # of weights that no network has
         return None
+    part = compact_part(form, right, advice)
+    return part if part["proved_right"] and part["operations_share"] < 1 else None
+
+
+def compact_part(form: Form, right: Numbers, advice: Advice) -> dict[str, Any]:
+    """What a certificate says of a compact proof."""
     operations = count_operations(form, advice)
-    proved = prove_compact(form, right, advice) if operations.share < 1 else 0
-    if proved == 0:
-        return None
     return {
-        "proved_right": proved,
+        "proved_right": prove_compact(form, right, advice),
         "operations": operations.compact,
         "brute_force_operations": operations.brute_force,
         "operations_share": round(operations.share, 4),

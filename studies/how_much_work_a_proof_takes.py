@@ -1,0 +1,122 @@
+"""How much of a network a compact proof reaches, and at what share of brute force's work.
+
+    python studies/how_much_work_a_proof_takes.py gallery/exhibits gallery/fixed-width/networks
+
+It takes networks and directories of networks, and prints a row for each network and the shares of
+the accurate ones that reach 95% of their pairs at 25% and at a third of the work. --check runs
+`certificates/check.py` on every certificate too.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from algophase import InputError, certify, load
+
+ROOT = Path(__file__).parents[1]
+SUFFIXES = (".safetensors", ".pt", ".pth")
+ACCURATE = 0.99
+REACHED = 0.95
+LINES = {"25%": 0.25, "a third": 1 / 3}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network. reached: share of all pairs that its compact proof proves right; work: of brute
+    force's; verdict: the checker's.
+    """
+
+    name: str
+    kind: str
+    accuracy: float
+    reached: float
+    work: float
+    seconds: float
+    verdict: str
+
+
+def networks_in(paths: list[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
+        files += inside if path.is_dir() else [path]
+    return files
+
+
+def measured(path: Path, check: bool) -> Row:
+    network = load(path)
+    start = time.perf_counter()
+    certificate = certify(network)
+    seconds = time.perf_counter() - start
+    compact = certificate.compact or {"proved_right": 0, "operations_share": 1.0}
+    settings = network.settings
+    words = [settings.title, network.task.described, getattr(settings, "activation", "")]
+    if hasattr(settings, "attention_rate"):
+        words.append(f"rate {settings.attention_rate:.2f}")
+    verdict = ""
+    if check:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "certificate.json"
+            certificate.save(file)
+            checker = ROOT / "certificates" / "check.py"
+            command = [sys.executable, str(checker), str(path), str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            verdict = done.stdout.partition(":")[0]
+    return Row(
+        network.id,
+        ", ".join(word for word in words if word),
+        certificate.proved_right / certificate.pairs,
+        compact["proved_right"] / certificate.pairs,
+        compact["operations_share"],
+        seconds,
+        verdict,
+    )
+
+
+def summary(rows: list[Row]) -> list[str]:
+    accurate = [row for row in rows if row.accuracy >= ACCURATE]
+    lines = [f"{len(accurate)} of {len(rows)} networks are right on {ACCURATE:.0%} of the pairs"]
+    if not accurate:
+        return lines
+    for words, most in LINES.items():
+        good = [row for row in accurate if row.reached >= REACHED and row.work <= most]
+        share = len(good) / len(accurate)
+        lines.append(
+            f"at most {words} of the work, at least {REACHED:.0%} of the pairs: {len(good)} of "
+            f"{len(accurate)} ({share:.0%})"
+        )
+    work = [row.work for row in accurate if row.reached >= REACHED]
+    if work:
+        lines.append(f"median work where that many are reached: {np.median(work):.1%}")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--check", action="store_true")
+    chosen = parser.parse_args()
+    print("| network | what | proved right | by the compact proof | at work | seconds | checker |")
+    print("|---|---|---|---|---|---|---|")
+    rows = []
+    for path in networks_in(chosen.paths):
+        try:
+            row = measured(path, chosen.check)
+        except InputError as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            continue
+        rows.append(row)
+        shares = f"{row.accuracy:.2%} | {row.reached:.2%} | {row.work:.1%}"
+        print(f"| {row.name} | {row.kind} | {shares} | {row.seconds:.1f} | {row.verdict} |")
+        sys.stdout.flush()
+    print("\n".join(["", *summary(rows)]))
+
+
+if __name__ == "__main__":
+    main()
