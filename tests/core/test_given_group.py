@@ -67,6 +67,10 @@ def test_files_that_are_no_table(tmp_path: Path) -> None:
     (tmp_path / "group.txt").write_text("0")
     (tmp_path / "empty.csv").write_text("\n")
     (tmp_path / "a directory.csv").mkdir()
+    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (10**9, 10**9), }"
+    header = header.replace(b"10**9", b"1000000000")
+    written = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "lies.npy").write_bytes(written + bytes(80))
     np.save(tmp_path / "code.npy", np.array([{}], dtype=object), allow_pickle=True)
     said = {
         "words.csv": "words.csv: line 2 is not a row of whole numbers",
@@ -77,6 +81,7 @@ def test_files_that_are_no_table(tmp_path: Path) -> None:
         "group.txt": "group.txt; the file of a table ends in .csv, .npy, .json",
         "empty.csv": "empty.csv: a group's table has n rows",
         "a directory.csv": "a directory.csv: cannot read it",
+        "lies.npy": "lies.npy: it is not a NumPy array",
         "code.npy": "code.npy: it is not a NumPy array",
         "missing.csv": "missing.csv: cannot read it: No such file",
     }

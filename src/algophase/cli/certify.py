@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, State
+from algophase.cli.options import (
+    NETWORKS,
+    Activation,
+    AttentionRate,
+    FileGroup,
+    FileModulus,
+    Format,
+    State,
+)
 from algophase.cli.output import echo
 
 EXAMPLE = "algophase certify networks/my-pizza.safetensors -o certificate.json"
@@ -34,6 +42,7 @@ def certify(
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
+    group: FileGroup = None,
 ) -> None:
     """Prove on which pairs a network is right, and how far it is from its program.
 
@@ -49,7 +58,13 @@ def certify(
     if out is not None and (out.is_dir() or (out.exists() and not _is_certificate(out))):
         raise InputError(f"{out} exists already and is not a certificate; choose another name")
     network = load(
-        path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
+        path,
+        format,
+        activation,
+        attention_rate=attention_rate,
+        modulus=modulus,
+        state=state,
+        group=group,
     )
     certificate = certify_network(network)
     echo(f"{network.id}: {certificate.sentence}", err=True)

@@ -67,7 +67,7 @@ def _read_table(path: Path) -> object:
         text = path.read_text()
     except OSError as error:
         raise InputError(f"cannot read it: {error.strerror or error}") from None
-    except (ValueError, EOFError):
+    except (ValueError, EOFError, OverflowError, MemoryError):  # also of a size that is not true
         raise InputError("it is not a NumPy array, or not text") from None
     if path.suffix.lower() == ".json":
         return _from_json(text)

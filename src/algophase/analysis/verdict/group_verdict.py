@@ -135,7 +135,9 @@ def _not_learned(
         sentence = f"{floored(accuracy)} accurate ({wrong}); {connection}{algorithm}"
         return sentence, [*reasons, *why]
     knows_some = found.embedding and reaches(accuracy * found.order, KNOWS_SOME)
-    if has_algorithm or not knows_some:
+    if has_algorithm:
+        return "not learned", [*reasons, f"its instances all the same: {algorithm}"]
+    if not knows_some:
         return "not learned", reasons
     name = _name_of(found)
     memorized = f"it memorized ({floored(accuracy)} of the pairs are right)"
