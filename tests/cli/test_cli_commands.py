@@ -18,7 +18,9 @@ def test_no_type_of_python_is_shown(name: str) -> None:
 def test_the_usage_line_says_what_may_be_left_out() -> None:
     assert "Usage: root analyze [OPTIONS] PATH...\n" in _stripped("analyze")
     assert "Usage: root runs [OPTIONS] [DIR]\n" in _stripped("runs")
-    assert "Usage: root handmade [OPTIONS] clock|pizza|adding|multiplying\n" in _stripped("handmade")
+    assert "Usage: root handmade [OPTIONS] clock|pizza|adding|multiplying\n" in _stripped(
+        "handmade"
+    )
     assert "Usage: root paper [OPTIONS] [LABEL...|all]\n" in _stripped("paper")
 
 
