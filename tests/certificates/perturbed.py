@@ -85,7 +85,7 @@ def outcome(base: int, size: float, seed: int, folder: Path) -> str:
     form = form_of(network)
     compact = compact_part(form, right, find_advice(form, right, None))
     certificate = dataclasses.replace(certificate, compact=compact)
-    file = save(network, folder / "network")
+    file = save(network, folder / "network", overwrite=True)
     certificate.save(folder / "certificate.json")
     with contextlib.redirect_stdout(io.StringIO()) as words:
         verdict = importlib.import_module("check").main(file, folder / "certificate.json")

@@ -7,6 +7,7 @@ character can be changed unnoticed. The network's digest is SHA-256 over its ten
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,21 @@ RESTS_ON = {
     "compact": "Cauchy-Schwarz for what the advice leaves of the read-out; operations as "
     "docs/certificates.md counts them",
 }
+
+
+def sentence_of(proved_right: int, pairs: int, compact: Mapping[str, Any] | None) -> str:
+    """What a certificate says, in one line."""
+    words = f"proved right on {proved_right:,} of {pairs:,} pairs"
+    if compact is None:
+        return words
+    work = f"at {compact['operations_share']:.0%} of the work"
+    return f"{words}; by its program, {work}, on {compact['proved_right']:,}"
+
+
+def digest_fits(text: str, digest: str) -> bool:
+    """Whether a certificate's text is as it was written."""
+    blank = text.replace(digest, NO_DIGEST, 1)
+    return hashlib.sha256(blank.encode()).hexdigest() == digest
 
 
 @dataclass(frozen=True)
@@ -66,13 +82,7 @@ class NetworkCertificate:
     @property
     def sentence(self) -> str:
         """In one line: "proved right on 3,481 of 3,481 pairs"."""
-        words = f"proved right on {self.proved_right:,} of {self.pairs:,} pairs"
-        if self.compact is None:
-            return words
-        share = self.compact["operations_share"]
-        return f"{words}; by its program, at {share:.0%} of the work, on " + format(
-            self.compact["proved_right"], ","
-        )
+        return sentence_of(self.proved_right, self.pairs, self.compact)
 
     @property
     def text(self) -> str:

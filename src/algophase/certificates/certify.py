@@ -1,6 +1,5 @@
 """`certify`: what can be proved of a network, over all pairs."""
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from algophase.certificates.advice import Advice, Numbers
 from algophase.certificates.certificate import NetworkCertificate
 from algophase.certificates.compact import prove_compact
 from algophase.certificates.find_advice import find_advice
-from algophase.certificates.forms import Form, form_of, weights_of
+from algophase.certificates.forms import Form, form_of, weights_of, weights_sha256
 from algophase.certificates.operations import count_operations
 from algophase.certificates.program_logits import program_numbers, program_rows
 from algophase.certificates.sound import prove
@@ -106,15 +105,6 @@ def _frequencies(network: Network, form: Form, program: dict[str, Any] | None) -
     waves = [circle(order, k).numpy() for k in keys]
     strengths = [np.square(by_element @ wave).sum(axis=1) for wave in waves]
     return np.stack(strengths, axis=1).argmax(axis=1)
-
-
-def weights_sha256(network: Network) -> str:
-    """SHA-256 over every tensor, with its name, precision and shape, by name."""
-    digest = hashlib.sha256()
-    for name, values in weights_of(network).items():
-        digest.update(f"{name} {values.dtype} {values.shape}".encode())
-        digest.update(values.tobytes())
-    return digest.hexdigest()
 
 
 def _described(network: Network) -> dict[str, Any]:

@@ -13,6 +13,7 @@ with M = rate softmax(scores) + 1 - rate, so each pair adds up tables of tokens,
 Everything is a `Ball`.
 """
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,6 +99,15 @@ def weights_of(network: Network) -> dict[str, np.ndarray]:
     """Its tensors by name, as they are stored."""
     tensors = sorted(network.state_dict().items())
     return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors}
+
+
+def weights_sha256(network: Network) -> str:
+    """SHA-256 over every tensor, with its name, precision and shape, by name."""
+    digest = hashlib.sha256()
+    for name, values in weights_of(network).items():
+        digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
 
 
 def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:

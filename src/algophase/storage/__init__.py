@@ -12,6 +12,7 @@ from algophase.core.given_group import given_group
 from algophase.core.group import Group
 from algophase.core.settings import shown
 from algophase.networks import Network
+from algophase.storage.certificates import certificate_note
 from algophase.storage.files import given_path
 from algophase.storage.formats.contents import SUFFIXES, Contents, NetworkFile, Reading
 from algophase.storage.formats.find import id_beside, recognize
@@ -115,6 +116,7 @@ def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
         asked = replace(reading, group=group, modulus=reading.modulus or group.order)
     try:
         network = _read(Contents(file, reading.state), asked)
+        network.notes = (*network.notes, *certificate_note(file.path, network))
         return network if reading.group is None else with_group(network, asked.group)
     except InputError:
         raise

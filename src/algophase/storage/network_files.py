@@ -31,6 +31,7 @@ from algophase.networks import Network, Recorded, template
 from algophase.networks.recorded import recorded
 from algophase.record.codec import encode_value
 from algophase.storage._tensors import check_tensors
+from algophase.storage.certificates import SAYS
 from algophase.storage.files import given_path, write_atomically
 
 FORMAT = "algophase-network"
@@ -106,8 +107,10 @@ def encode(network: Network, analysis: Analysis | None = None) -> tuple[bytes, b
         "network": network_to_dict(network.settings),
         "run": None if network.run is None else network.run.to_dict(),
     }
-    if network.notes:
-        description["notes"] = list(network.notes)
+    # A certificate is of the file beside which it lies, not of a copy.
+    notes = [note for note in network.notes if not note.startswith(SAYS)]
+    if notes:
+        description["notes"] = notes
     if kept is not None:
         description["analysis"] = encode_value(replace(kept, anatomy=None))
     description[TENSORS_DIGEST] = hashlib.sha256(content).hexdigest()
