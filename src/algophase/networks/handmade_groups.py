@@ -142,8 +142,7 @@ def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
     """
     first, second, written = [], [], []
     for member in chosen_representations(group, names):
-        matrices = member.matrices
-        orbit = smallest_orbit(matrices)
+        matrices, orbit = _along_orbit(member.matrices)
         images = _images(matrices, orbit)
         for b in range(len(orbit)):
             for source in range(len(orbit)):
@@ -156,6 +155,18 @@ def adding_network(group: Group, names: Sequence[str] | None = None) -> MLP:
     width = sum(table.shape[1] for table in first)
     settings = MLPSettings(width, join="add", activation="relu", own_tables=True)
     return filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
+
+
+def _along_orbit(matrices: Array) -> tuple[Array, Array]:
+    """The matrices (n, D, D) in a basis whose first vector is one of the smallest orbit, and that
+    orbit (vectors, D).
+
+    The logits depend on the basis. In this one the numbers of a small group can be followed by
+    hand (docs/groups.md).
+    """
+    orbit = smallest_orbit(matrices)
+    basis, _ = np.linalg.qr(np.column_stack([orbit[0], np.eye(matrices.shape[1])]))
+    return basis.T @ matrices @ basis, orbit @ basis
 
 
 def smallest_orbit(matrices: Array) -> Array:
