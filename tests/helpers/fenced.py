@@ -28,6 +28,7 @@ RUN = (
     "findings.md",
     "index.md",
     "reference.md",
+    "groups.md",
     "rivals.md",
 )
 
