@@ -23,78 +23,23 @@ from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.sums import answers
-from algophase.analysis.program.actions import ActionSums
 from algophase.analysis.program.by_representation import keep_representations
-from algophase.analysis.program.certificate import Certificate, no_smallest, rounded
-from algophase.analysis.program.instances import TINY
+from algophase.analysis.program.certificate import Certificate, no_smallest
+from algophase.analysis.program.group_parts import (
+    GroupParts,
+    from_small_to_whole,
+    whole_program,
+)
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
-from algophase.core.fourier import Array
 from algophase.core.group import Elements, Group, Numbers
 from algophase.core.known_groups import described, few_generators
 from algophase.core.memory import FLOAT64, slabs
-from algophase.core.representations import Representation, representations
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.pages.group_program_file import GroupProgram, Products, group_program_file
 
-# Share of the logits from which a representation, a product of two functions or the offsets are
-# written.
-LEAST_PART = 0.005
-ROUNDING = 1e-9  # of the largest entry of a matrix: smaller ones are zero
 COPIES = 6  # arrays as large as the logits of a strip: both, their difference, indices
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """The parts of a program, by the group's elements.
-
-    functions: M_rho of each representation, (D, D), the largest share of the logits first.
-    left: over (y, x^-1 z); right: over (x, z y^-1); readout: over (xy, z). None if left out.
-    offsets: (n,)
-    """
-
-    functions: dict[Representation, Array]
-    left: Products | None = None
-    right: Products | None = None
-    readout: Products | None = None
-    offsets: Array | None = None
-
-    @property
-    def numbers(self) -> int:
-        count = 0
-        for representation, matrix in self.functions.items():
-            is_character = np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix)))
-            # M of a complex pair or a quaternionic one has fewer free numbers than entries.
-            count += 1 if is_character else representation.functions
-        for part in (self.left, self.right, self.readout):
-            count += 0 if part is None else part.first.size + part.second.size
-        return count + (0 if self.offsets is None else self.offsets.size)
-
-    def function(self, order: int) -> Array:
-        """F(w), (n,)."""
-        total = np.zeros(order)
-        for representation, matrix in self.functions.items():
-            total += np.einsum("ij,wji->w", matrix, representation.matrices)
-        return total
-
-    def logits(self, group: Group, rows: slice) -> Array:
-        """(rows, n, n)"""
-        table, inverses = group.table, group.inverses
-        x = group.elements[rows]
-        after_x = table[inverses[x]]  # (x, z): x^-1 z
-        arguments = table[after_x[:, None, :], inverses[:, None]]  # x^-1 z y^-1
-        total = self.function(group.order)[arguments]
-        if self.left is not None:
-            total += self.left.values[:, after_x].swapaxes(0, 1)
-        if self.right is not None:
-            before_y = table[:, inverses].T  # (y, z): z y^-1
-            total += self.right.values[x][:, before_y]
-        if self.readout is not None:
-            total += self.readout.values[table[x]]
-        if self.offsets is not None:
-            total += self.offsets
-        return total
 
 
 @dataclass(frozen=True)
@@ -134,104 +79,18 @@ def distill_group(subject: Subject, *, smallest: bool, least_share: float) -> Di
     """The program of a network whose group is not cyclic."""
     network, group = subject.network, subject.group
     sums = keep_representations(network, group, [], prepared=subject.prepared, classes=True).get()
-    whole = _whole(group, sums)
+    whole = whole_program(group, sums)
     elements = subject.given.task.elements
     written = _written(subject.given.id, network, group, elements, whole)
     if not smallest:
         return written
     own = torch.cat([answers(logits) for _, logits in _strips(network)])
-    for parts in _from_small_to_whole(whole):
+    for parts in from_small_to_whole(whole):
         if _answers_alike(parts, group, own):
             program = _written(subject.given.id, network, group, elements, parts)
             if program.certificate.share >= least_share:
                 return program
     raise InputError(no_smallest(written.id, written.numbers, written.certificate, least_share))
-
-
-# The parts
-
-
-def _whole(group: Group, sums: ActionSums) -> _Parts:
-    """Everything that has at least `LEAST_PART` of the logits, rounded as it is written."""
-    n, elements, table = group.order, group.elements, group.table
-    squared_norm = max(float(sums.products[0, 0]), TINY)
-    readout = sums.readout - sums.offset[0]
-    # As in `class_shares`: F(w) with x^-1 z = w y
-    function = sums.from_left[elements[:, None], table.T].mean(axis=0)
-    left_readout = readout[elements[:, None], table].mean(axis=0)  # of s^-1 z
-    right_readout = readout[elements[:, None], table.T].mean(axis=0)  # of z s^-1
-    class_means = np.bincount(group.class_of, weights=function) / np.bincount(group.class_of)
-    without_first = table[group.inverses]  # [s, z]: s^-1 z
-    without_second = table[:, group.inverses].T  # [s, z]: z s^-1
-    characters = class_means[group.class_of]
-    beyond = {
-        "left": sums.from_left - function[without_second],
-        "right": sums.from_right - function[without_first],
-        "readout": readout
-        - left_readout[without_first]
-        - right_readout[without_second]
-        + characters[without_first],
-    }
-    products = {
-        name: _largest_products(values, n / squared_norm) for name, values in beyond.items()
-    }
-    offset_share = n * n * float(np.square(sums.offset[0]).sum()) / squared_norm
-    return _Parts(
-        functions=_functions(group, function, n * n / squared_norm),
-        left=products["left"],
-        right=products["right"],
-        readout=products["readout"],
-        offsets=rounded(sums.offset[0]) if offset_share >= LEAST_PART else None,
-    )
-
-
-def _functions(group: Group, function: Array, weight: float) -> dict[Representation, Array]:
-    """M_rho of F, (n,), in each representation that has enough of it; at least in one.
-
-    weight: times |F|^2, its share of the logits.
-    """
-    shares, matrices = {}, {}
-    for representation in representations(group)[1:]:
-        part = representation.projection() @ function
-        shares[representation] = float(np.square(part).sum()) * weight
-        # trace(M rho(w)) = sum over i and j of M_ij rho_ji(w)
-        coefficients = representation.matrices.swapaxes(1, 2).reshape(group.order, -1)
-        solution: Array = np.linalg.lstsq(coefficients, part, rcond=None)[0].astype(np.float64)
-        size = representation.real_dimension
-        is_rounding = np.abs(solution) < ROUNDING * np.abs(solution).max()
-        solution[is_rounding] = 0.0
-        matrices[representation] = rounded(solution.reshape(size, size))
-    by_share = sorted(shares, key=lambda member: -round(shares[member], 9))
-    enough = [member for member in by_share if shares[member] >= LEAST_PART]
-    return {member: matrices[member] for member in enough or by_share[:1]}
-
-
-def _largest_products(values: Array, weight: float) -> Products | None:
-    """The largest products of two functions in a table (n, n). weight: times the squared norm, its
-    share of the logits.
-    """
-    left, sizes, right = np.linalg.svd(values)
-    count = int((np.square(sizes) * weight >= LEAST_PART).sum())
-    if not count:
-        return None
-    scale = np.sqrt(sizes[:count])
-    return Products(rounded(left[:, :count] * scale), rounded(scale[:, None] * right[:count]))
-
-
-def _from_small_to_whole(whole: _Parts) -> Iterator[_Parts]:
-    """Programs with more and more numbers."""
-    members = list(whole.functions)
-    for count in range(1, len(members) + 1):
-        functions = {member: whole.functions[member] for member in members[:count]}
-        characters = {}
-        for member, matrix in functions.items():
-            size = len(matrix)
-            mean: float = np.trace(matrix) / size
-            characters[member] = rounded(np.diag(np.full(size, mean)))
-        yield _Parts(characters)
-        yield _Parts(functions)
-    yield _Parts(whole.functions, offsets=whole.offsets)
-    yield whole
 
 
 # How closely it matches
@@ -248,7 +107,7 @@ def _strips(network: Network) -> Iterator[tuple[slice, Tensor]]:
         yield rows, logits.unflatten(0, (-1, n)).double().cpu()
 
 
-def _answers_alike(parts: _Parts, group: Group, own: Tensor) -> bool:
+def _answers_alike(parts: GroupParts, group: Group, own: Tensor) -> bool:
     """Whether a program answers every pair as the network does. own: its answers (n, n)."""
     row_bytes = COPIES * FLOAT64 * group.order**2
     for rows in slabs(group.order, row_bytes, torch.device("cpu")):
@@ -258,7 +117,7 @@ def _answers_alike(parts: _Parts, group: Group, own: Tensor) -> bool:
     return True
 
 
-def _certificate(parts: _Parts, network: Network, group: Group) -> Certificate:
+def _certificate(parts: GroupParts, network: Network, group: Group) -> Certificate:
     n = group.order
     squared_error, squared_norm, largest_error, agreeing = 0.0, 0.0, 0.0, 0
     margins = []
@@ -295,7 +154,7 @@ def _margins(logits: Tensor, right_answers: Tensor) -> Tensor:
 
 
 def _written(
-    name: str, network: Network, group: Group, elements: Elements, parts: _Parts
+    name: str, network: Network, group: Group, elements: Elements, parts: GroupParts
 ) -> DistilledGroup:
     certificate = _certificate(parts, network, group)
     program = _by_numbers(group, elements, parts)
@@ -309,7 +168,7 @@ def _written(
     )
 
 
-def _by_numbers(group: Group, elements: Elements, parts: _Parts) -> GroupProgram:
+def _by_numbers(group: Group, elements: Elements, parts: GroupParts) -> GroupProgram:
     """The program in terms of the network's own numbers: an element is the number that stands for
     it as an answer.
     """
