@@ -13,7 +13,7 @@ from pathlib import Path
 
 from algophase import handmade_clock, handmade_pizza, load
 from algophase.analysis.rivals.account import Account
-from algophase.analysis.rivals.interventions import PLAIN
+from algophase.analysis.rivals.interventions import KEPT, NAMES, REMOVED
 from algophase.analysis.rivals.rivals import Rivals, rivals
 from algophase.core.group import cyclic_group
 from algophase.core.named_groups import named_group
@@ -35,6 +35,7 @@ TELLING = {
     "approximate cosets": "logits explained by units that read one frequency",
     "lookup": "logits in instances with a form",
 }
+WITHOUT_CHOICE = [name for name in NAMES if name not in (KEPT, REMOVED)]
 PUBLISHED = [
     "groups/S5_MLP_seed1.pt",
     "groups/S5_MLP_seed2.pt",
@@ -111,13 +112,13 @@ def intervention_table(results: Mapping[str, Rivals]) -> str:
     rows = []
     for name, result in results.items():
         by_name = {one.name: one for one in result.interventions}
-        kept = [one for one in result.interventions if one.name == "one representation kept"]
-        cells = [share(by_name[intervention].accuracy) for intervention in PLAIN]
+        kept = [one for one in result.interventions if one.name == KEPT]
+        cells = [share(by_name[name].accuracy) for name in WITHOUT_CHOICE]
         best = max((one.accuracy for one in kept), default=float("nan"))
-        removed = by_name["units of one coset removed"]
+        removed = by_name[REMOVED]
         which = f" ({removed.which.split(' units')[0]})" if removed.which else ""
         rows.append([name, *cells, share(best), f"{share(removed.accuracy)}{which}"])
-    columns = ["network", *PLAIN, "best representation alone", "units of one coset removed"]
+    columns = ["network", *WITHOUT_CHOICE, "best representation alone", REMOVED]
     return Table(columns, rows).markdown("---")
 
 

@@ -75,12 +75,15 @@ class Evidence:
         if self.answers.hidden is None:
             return None
         first, second = self.answers.first[None], self.answers.second[None]
-        (result,) = measure_adding(self.answers.network, first, second).get()
+        measured = measure_adding(self.answers.network, first, second, beside_logits=False)
+        (result,) = measured.get()
         return result
 
     @cached_property
     def class_shares(self) -> ClassShares:
         """What the logits are functions of."""
+        if self.analysis.on_group is not None:
+            return self.analysis.on_group.shares
         first, second = self.answers.first[None], self.answers.second[None]
         sums = action_sums(self.answers.network, self.group, first, second)
         return class_shares(self.group, sums.get())

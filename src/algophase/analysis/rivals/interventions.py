@@ -13,7 +13,8 @@ disagree about it: `expected` says what the hand-made networks of the accounts d
 (docs/rivals.md has the numbers).
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,10 +31,14 @@ from algophase.core.settings import shown
 from algophase.record.layout import Layout
 
 NO_TABLES = "the network has no operand tables to change"
-
-
-class Impossible(Exception):
-    """Why an intervention is not possible on this network."""
+ABSOLUTE = "absolute value"
+LEFT_FLIPPED = "left sign flipped"
+BOTH_FLIPPED = "both signs flipped"
+SWAPPED = "embeddings swapped"
+WITHOUT_INTERACTIONS = "without interactions"
+KEPT = "one representation kept"
+REMOVED = "units of one coset removed"
+NOT_DONE = Outcome(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -75,74 +80,37 @@ class Intervention:
         return f"<Intervention {self.name}{which}: {outcome}>"
 
 
-def _absolute_value(evidence: Evidence) -> Logits:
-    _require_units(evidence)
-    return evidence.answers.of_reads(torch.abs)
-
-
-def _left_flipped(evidence: Evidence) -> Logits:
-    _require_tables(evidence)
-    answers = evidence.answers
-    return answers.of_tables(-answers.first, answers.second)
-
-
-def _both_flipped(evidence: Evidence) -> Logits:
-    _require_tables(evidence)
-    answers = evidence.answers
-    return answers.of_tables(-answers.first, -answers.second)
-
-
-def _swapped(evidence: Evidence) -> Logits:
-    _require_tables(evidence)
-    return evidence.answers.swapped
-
-
-def _without_interactions(evidence: Evidence) -> Logits:
-    _require_units(evidence)
-    reads = evidence.reads
-    assert reads is not None
-    return evidence.answers.of_sums(reads.mean + reads.first, reads.second)
-
-
-def _require_units(evidence: Evidence) -> None:
-    if evidence.answers.hidden is None:
-        raise Impossible(NO_UNITS)
-
-
-def _require_tables(evidence: Evidence) -> None:
-    if evidence.answers.network.cut == "none":
-        raise Impossible(NO_TABLES)
-
-
 @dataclass(frozen=True)
-class _Plan:
-    """change: what makes the logits. tells, expected: as of an `Intervention`."""
+class _Planned:
+    """An intervention before it is done. change: gives its logits; None where it is impossible.
+    The others: as of an `Intervention`.
+    """
 
-    change: Callable[[Evidence], Logits]
-    tells: bool
-    expected: str
+    name: str
+    change: Logits | None
+    which: str = ""
+    impossible: str = ""
+
+    @property
+    def expected(self) -> str:
+        return EXPECTED[self.name]
+
+    @property
+    def tells(self) -> bool:
+        return self.name not in TELL_NOTHING
 
 
-PLAIN: Mapping[str, _Plan] = {
-    "absolute value": _Plan(
-        _absolute_value,
-        False,
-        "kept by Pizzas, coset circuits and rho-sets alike, also without any subgroup",
-    ),
-    "left sign flipped": _Plan(_left_flipped, False, "lost by every account"),
-    "both signs flipped": _Plan(_both_flipped, False, "kept by every account but lookup"),
-    "embeddings swapped": _Plan(
-        _swapped, False, "kept on pairs that commute, whatever the network does"
-    ),
-    "without interactions": _Plan(
-        _without_interactions, True, "lost by Clocks and characters, kept by all who add"
-    ),
+EXPECTED: Mapping[str, str] = {
+    ABSOLUTE: "kept by Pizzas, coset circuits and rho-sets alike, also without any subgroup",
+    LEFT_FLIPPED: "lost by every account",
+    BOTH_FLIPPED: "kept by every account but lookup",
+    SWAPPED: "kept on pairs that commute, whatever the network does",
+    WITHOUT_INTERACTIONS: "lost by Clocks and characters, kept by all who add",
+    KEPT: "each representation answers alone as far as it can; a lookup's does nothing",
+    REMOVED: "lost by a coset circuit of these subgroups",
 }
-KEPT = "one representation kept"
-REMOVED = "units of one coset removed"
-NAMES = (*PLAIN, KEPT, REMOVED)
-EXPECTED_KEPT = "each representation answers alone as far as it can; a lookup's does nothing"
-EXPECTED_REMOVED = "lost by a coset circuit of these subgroups"
+NAMES = tuple(EXPECTED)
+TELL_NOTHING = (ABSOLUTE, LEFT_FLIPPED, BOTH_FLIPPED, SWAPPED)
 
 
 def intervention(
@@ -154,24 +122,67 @@ def intervention(
     if name not in NAMES:
         raise InputError(f"intervention is {shown(name)}; choose one of {', '.join(NAMES)}")
     if name == KEPT:
-        return _representation_kept(evidence, _chosen(evidence, representation))
-    if name == REMOVED:
-        return _coset_units_removed(evidence, order)
-    plan = PLAIN[name]
-    try:
-        logits = plan.change(evidence)
-    except Impossible as why:
-        return _impossible(name, str(why), plan.expected, tells=plan.tells)
-    (outcome,) = evidence.answers.outcomes([logits])
-    return _done(name, "", outcome, plan.expected, tells=plan.tells)
+        planned = _representation_kept(evidence, _chosen(evidence, representation))
+    elif name == REMOVED:
+        planned = _coset_units_removed(evidence, order)
+    else:
+        (planned,) = [one for one in _without_choice(evidence) if one.name == name]
+    (result,) = _done(evidence, [planned])
+    return result
 
 
 def all_interventions(evidence: Evidence) -> list[Intervention]:
     """Every intervention; one for each instance where a representation is kept."""
-    results = [intervention(evidence, name) for name in PLAIN]
-    results += [_representation_kept(evidence, one) for one in evidence.key_representations]
-    results.append(_coset_units_removed(evidence, None))
+    planned = _without_choice(evidence)
+    planned += [_representation_kept(evidence, one) for one in evidence.key_representations]
+    planned.append(_coset_units_removed(evidence, None))
+    return _done(evidence, planned)
+
+
+def _done(evidence: Evidence, planned: Sequence[_Planned]) -> list[Intervention]:
+    """All of them in one pass over the pairs."""
+    changes = [one.change for one in planned if one.change is not None]
+    outcomes = iter(evidence.answers.outcomes(changes) if changes else [])
+    results = []
+    for one in planned:
+        outcome = NOT_DONE if one.change is None else next(outcomes)
+        results.append(
+            Intervention(
+                name=one.name,
+                which=one.which,
+                accuracy=outcome.accuracy,
+                cross_entropy=outcome.cross_entropy,
+                explained=outcome.explained,
+                tells=one.tells,
+                expected=one.expected,
+                impossible=one.impossible,
+            )
+        )
     return results
+
+
+def _without_choice(evidence: Evidence) -> list[_Planned]:
+    """Interventions that have nothing to choose."""
+    answers, reads = evidence.answers, evidence.reads
+    first, second = answers.first, answers.second
+    if answers.network.cut == "none":
+        names = (LEFT_FLIPPED, BOTH_FLIPPED, SWAPPED)
+        of_tables = [_Planned(name, None, impossible=NO_TABLES) for name in names]
+    else:
+        of_tables = [
+            _Planned(LEFT_FLIPPED, answers.of_tables(-first, second)),
+            _Planned(BOTH_FLIPPED, answers.of_tables(-first, -second)),
+            _Planned(SWAPPED, answers.swapped),
+        ]
+    if reads is None:
+        absolute, sums = (
+            _Planned(name, None, impossible=NO_UNITS) for name in (ABSOLUTE, WITHOUT_INTERACTIONS)
+        )
+    else:
+        absolute = _Planned(ABSOLUTE, answers.of_reads(torch.abs))
+        by_sums = answers.of_sums(reads.mean + reads.first, reads.second)
+        sums = _Planned(WITHOUT_INTERACTIONS, by_sums)
+    return [absolute, *of_tables, sums]
 
 
 def _chosen(evidence: Evidence, name: str | None) -> tuple[Representation, ...]:
@@ -188,64 +199,44 @@ def _chosen(evidence: Evidence, name: str | None) -> tuple[Representation, ...]:
     raise InputError(f"representation is {shown(name)}; those of this network are {listed}")
 
 
-def _representation_kept(evidence: Evidence, members: tuple[Representation, ...]) -> Intervention:
-    which = " and ".join(evidence.label(member) for member in members)
+def _representation_kept(evidence: Evidence, members: tuple[Representation, ...]) -> _Planned:
     answers, n = evidence.answers, evidence.group.order
     if answers.network.cut == "none":
-        return _impossible(KEPT, NO_TABLES, EXPECTED_KEPT, tells=True)
+        return _Planned(KEPT, None, impossible=NO_TABLES)
     projection = np.full((n, n), 1 / n)
     for member in members:
         projection = projection + member.projection()
     kept = torch.from_numpy(projection).to(answers.first)
-    logits = answers.of_tables(kept @ answers.first, kept @ answers.second)
-    (outcome,) = answers.outcomes([logits])
-    return _done(KEPT, which, outcome, EXPECTED_KEPT, tells=True)
+    which = " and ".join(evidence.label(member) for member in members)
+    return _Planned(KEPT, answers.of_tables(kept @ answers.first, kept @ answers.second), which)
 
 
-def _coset_units_removed(evidence: Evidence, order: int | None) -> Intervention:
+def _coset_units_removed(evidence: Evidence, order: int | None) -> _Planned:
     """order: of the subgroups; by default that with most weight in their units."""
     reads = evidence.reads
     if reads is None:
-        return _impossible(REMOVED, NO_UNITS, EXPECTED_REMOVED, tells=True)
+        return _Planned(REMOVED, None, impossible=NO_UNITS)
     try:
         subgroups = proper_subgroups(evidence.group)
     except InputError as error:
-        return _impossible(REMOVED, str(error), EXPECTED_REMOVED, tells=True)
+        return _Planned(REMOVED, None, impossible=str(error))
     if not subgroups:
         nothing = f"{evidence.group_name} has no subgroup but itself and the identity"
-        return _impossible(REMOVED, nothing, EXPECTED_REMOVED, tells=True)
+        return _Planned(REMOVED, None, impossible=nothing)
     units = coset_units(reads)
     orders = np.array([len(subgroup) for subgroup in subgroups])[units.first.subgroup]
-    weights = np.bincount(orders, weights=np.where(units.constant, reads.weights, 0.0))
     if order is None:
-        order = int(weights.argmax())
+        weights = np.where(units.constant, reads.weights, 0.0)
+        order = int(np.bincount(orders, weights=weights).argmax())
     removed = units.constant & (orders == order)
     if not removed.any():
         nothing = f"no unit is constant on cosets of subgroups of order {order}"
-        return _impossible(REMOVED, nothing, EXPECTED_REMOVED, tells=True)
+        return _Planned(REMOVED, None, impossible=nothing)
     # Every activation of ours is 0 at 0.
     kept = torch.from_numpy(~removed).to(evidence.answers.first)
 
     def without(read: Tensor) -> Tensor:
         return read * kept
 
-    (outcome,) = evidence.answers.outcomes([evidence.answers.of_reads(without)])
     which = f"order {order}, {int(removed.sum())} of {int(reads.live.sum())} units"
-    return _done(REMOVED, which, outcome, EXPECTED_REMOVED, tells=True)
-
-
-def _done(name: str, which: str, outcome: Outcome, expected: str, *, tells: bool) -> Intervention:
-    return Intervention(
-        name=name,
-        which=which,
-        accuracy=outcome.accuracy,
-        cross_entropy=outcome.cross_entropy,
-        explained=outcome.explained,
-        tells=tells,
-        expected=expected,
-    )
-
-
-def _impossible(name: str, why: str, expected: str, *, tells: bool) -> Intervention:
-    nan = float("nan")
-    return Intervention(name, "", nan, nan, nan, tells, expected, impossible=why)
+    return _Planned(REMOVED, evidence.answers.of_reads(without), which)
