@@ -51,6 +51,10 @@ from algophase.core.settings import TaskSettings as TaskSettings
 from algophase.core.settings import TrainingSettings as TrainingSettings
 from algophase.core.settings import TransformerSettings as TransformerSettings
 from algophase.explore.server import serve as serve
+from algophase.interop.dictionary_score import dictionary_score as dictionary_score
+from algophase.interop.feature_files import export_features as export_features
+from algophase.interop.feature_files import read_features as read_features
+from algophase.interop.ground_truth import known_features as known_features
 from algophase.interop.hub import push_to_hub as push_to_hub
 from algophase.interop.hub import save_pretrained as save_pretrained
 from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens

@@ -17,6 +17,7 @@ from algophase.cli import (
     compare,
     distill,
     explore,
+    export,
     handmade,
     laws,
     llc,
@@ -158,6 +159,7 @@ for module in (
     paper,
     report,
     explore,
+    export,
 ):
     command = getattr(module, module.__name__.rpartition(".")[2])
     app.command(cls=Command, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(
