@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,9 @@ def test_damage_is_said(tmp_path: Path) -> None:
         (folder / "features.json").write_text(json.dumps({**description, **change}))
         with pytest.raises(InputError, match="is not algophase-features of version 1"):
             read_features(folder)
-    for networks in (None, [{}], [3], [{**description["networks"][0], "features": [{}]}]):
+    without_names = {**description["networks"][0], "features": [{}]}
+    damaged: list[Any] = [None, [{}], [3], [without_names]]
+    for networks in damaged:
         (folder / "features.json").write_text(json.dumps({**description, "networks": networks}))
         with pytest.raises(InputError, match="damaged"):
             read_features(folder)
