@@ -2,8 +2,9 @@
 
 It computes everything again from the network's tensors, without algophase, and prints *proved*
 (exit code 0), *not proved* (1) or *false* (2). What is proved is about the exact real function of
-the stored weights. `arithmetic.py` bounds every rounding; `check_compact.py` checks the proof for
-less than brute force. docs/certificates.md explains all of it.
+the stored weights. `arithmetic.py` bounds every rounding, `check_program.py` computes the distilled
+program, `check_compact.py` checks the proof for less than brute force. docs/certificates.md
+explains all of it.
 """
 
 import hashlib
@@ -14,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from arithmetic import ACTIVATIONS, Ball, floats, softmax
 from check_compact import count_operations, prove_compact
-from flint import arb, fmpq
+from check_program import program_logits
+from flint import arb
 
 BIASES = ("b_Q", "b_K", "b_V", "b_O", "b_U")
 COMPACT_CLAIMS = ("proved_right", "operations", "brute_force_operations", "operations_share")
@@ -163,26 +165,6 @@ def right_answers(group, task):
     return elements[2].argsort()[table[elements[0][:, None], elements[1]]], elements
 
 
-def program_logits(program, n, elements):
-    """The logits of the distilled program, by rows of the first operand."""
-    by_answer = by_sum = Ball(np.zeros((n, n)))  # (d, r) and (s, c)
-    for part in ("answer", "sum"):
-        for k, kind, values in program[part]:
-            wave = arb.cos_pi_fmpq if kind == "cosine" else arb.sin_pi_fmpq
-            waves = floats([wave(fmpq(2 * k * step, n)) for step in range(n)], (n,))
-            if part == "answer":
-                by_answer = by_answer + Ball(values)[:, None] * waves
-            else:
-                by_sum = by_sum + waves[:, None] * Ball(values)
-
-    def of_rows(rows):
-        first, second, answer = elements[0][rows, None], elements[1], elements[2]
-        s, d = (first + second) % n, (first - second) % n
-        return by_answer[d[..., None], (s[..., None] - answer) % n] + by_sum[s][..., answer]
-
-    return of_rows
-
-
 def sizes(x):
     """Of logits without their means: lowest and highest sum of squares, and largest size."""
     x = x - (x.sum() * floats([1 / arb(x.shape[-1])]))[..., None]
@@ -219,7 +201,9 @@ def check(path, text):
     right, elements = right_answers(entries["group"], described(path, network))
     weights = {name: Ball(values) for name, values in tensors.items()}
     readout, of_rows, written = network_form(weights, network, n)
-    program = entries["program"] and program_logits(entries["program"], n, elements)
+    program = None
+    if entries["program"] is not None:
+        program = program_logits(entries["program"], entries["group"]["table"], n, elements)
     counts, largest, whole, left = np.zeros(2, int), np.zeros(2), np.zeros(2), np.zeros(2)
     height = max(1, 2_000_000 // (n * sum(readout.shape)))
     slabs = [slice(start, start + height) for start in range(0, n, height)]

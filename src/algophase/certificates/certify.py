@@ -12,7 +12,12 @@ from algophase.certificates.compact import prove_compact
 from algophase.certificates.find_advice import find_advice
 from algophase.certificates.forms import Form, form_of, weights_of, weights_sha256
 from algophase.certificates.operations import count_operations
-from algophase.certificates.program_logits import program_numbers, program_rows
+from algophase.certificates.program_logits import (
+    group_numbers,
+    group_rows,
+    program_numbers,
+    program_rows,
+)
 from algophase.certificates.sound import prove
 from algophase.core.fourier import circle
 from algophase.core.task import answers
@@ -48,11 +53,14 @@ def _certified(network: Network) -> NetworkCertificate:
     finite = all(np.isfinite(values).all() for values in weights_of(network).values())
     network = on_its_group(network) if finite else network
     task = network.task
-    numbers = None
-    distilled = distill(network) if finite and not task.group else None
+    numbers, program = None, None
+    distilled = distill(network) if finite else None
     if isinstance(distilled, Distilled):
         numbers = program_numbers(distilled)
-    program = None if numbers is None else program_rows(numbers, task.modulus, task.elements)
+        program = program_rows(numbers, task.modulus, task.elements)
+    elif distilled is not None:
+        numbers = group_numbers(distilled, task.modulus)
+        program = group_rows(numbers, task.finite_group, task.elements)
     right = answers(task).numpy()
     sound = prove(form, right, program)
     compact = None
@@ -97,7 +105,7 @@ def _frequencies(network: Network, form: Form, program: dict[str, Any] | None) -
     """For each hidden unit, which of the program's frequencies it writes most; None where there
     is no program.
     """
-    if program is None or not program["answer"]:
+    if program is None or not program.get("answer"):
         return None
     keys = dict.fromkeys(k for k, _, _ in program["answer"])
     order = network.task.modulus

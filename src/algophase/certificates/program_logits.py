@@ -12,14 +12,61 @@ from typing import Any
 import numpy as np
 
 from algophase.analysis.program.distill import Distilled
-from algophase.certificates.balls import Array, Ball
+from algophase.analysis.program.distill_group import DistilledGroup
+from algophase.certificates.balls import Array, Ball, exact
 from algophase.certificates.sound import ProgramRows
-from algophase.core.group import Elements
+from algophase.core.group import Elements, Group
 
 # cos and sin of NumPy at angles below 2 pi, and the rounding of the angle, relative to one.
 WAVE_ERROR = 2.0**-46
 
 Wave = tuple[int, str, list[float]]
+
+
+def group_numbers(program: DistilledGroup, order: int) -> dict[str, Any]:
+    """The program of a network on a group that is not cyclic, as a certificate writes it: F, and
+    left, right and readout as two matrices whose product they are.
+    """
+    formula = program.formula
+    numbers: dict[str, Any] = {"function": formula.function(order).tolist()}
+    for name in ("left", "right", "readout"):
+        products = getattr(formula, name)
+        both = None
+        if products is not None:
+            both = [products.first.tolist(), products.second.tolist()]
+        numbers[name] = both
+    numbers["offsets"] = None if formula.offsets is None else formula.offsets.tolist()
+    return numbers
+
+
+def group_rows(numbers: dict[str, Any], group: Group, elements: Elements) -> ProgramRows:
+    """The logits of such a program by the numbers' own names:
+
+    F(x^-1 z y^-1) + left(y, x^-1 z) + right(x, z y^-1) + readout(xy, z) + offset(z)
+    """
+    table, inverses = group.table, group.inverses
+    products = {}
+    for name in ("left", "right", "readout"):
+        if numbers[name] is not None:
+            first, second = numbers[name]
+            products[name] = exact(first) @ exact(second)
+    y, z = elements.second[:, None], elements.answer
+
+    def rows(chosen: slice) -> Ball:
+        x = elements.first[chosen, None, None]
+        after_x = table[inverses[x], z]
+        total = exact(np.array(numbers["function"])[table[after_x, inverses[y]]])
+        if "left" in products:
+            total = total + products["left"][y, after_x]
+        if "right" in products:
+            total = total + products["right"][x, table[z, inverses[y]]]
+        if "readout" in products:
+            total = total + products["readout"][table[x, y], z]
+        if numbers["offsets"] is not None:
+            total = total + exact(np.array(numbers["offsets"])[z])
+        return total
+
+    return rows
 
 
 def program_numbers(program: Distilled) -> dict[str, Any]:

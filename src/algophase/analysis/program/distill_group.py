@@ -53,6 +53,7 @@ class DistilledGroup:
         numbers: how many numbers the program has.
         source: the Python file.
         certificate: how closely it matches the network.
+        formula: its numbers by the group's elements.
     """
 
     id: str
@@ -61,6 +62,7 @@ class DistilledGroup:
     numbers: int
     source: str
     certificate: Certificate
+    formula: GroupParts
 
     def __repr__(self) -> str:
         return f"<DistilledGroup {self.id}: {self.summary}>"
@@ -165,6 +167,7 @@ def _written(
         numbers=parts.numbers,
         source=group_program_file(name, program, parts.numbers, vars(certificate)),
         certificate=certificate,
+        formula=parts,
     )
 
 
