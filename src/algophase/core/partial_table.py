@@ -24,7 +24,7 @@ from algophase.core.group import Group, Numbers, group_of
 
 # Elements c that are asked for each sum, at most: 4 x 128 ballots decide as well as 4 x 720.
 MOST_VOTERS = 128
-ROUNDS = 12
+ROUNDS = 8  # it takes 2 to 4 where there is a group
 # Ballots that the answer itself is worth. With a quarter of the answers right at n = 120, an answer
 # is ln 30 and a ballot about 1 in the log-odds.
 OWN_BALLOTS = 3
