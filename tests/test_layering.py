@@ -24,6 +24,7 @@ ORDER = [
     "storage",
     "runs",
     "sweeps",
+    "surveys",
     "reports",
     "explore",
     "interop",

@@ -83,6 +83,7 @@ from algophase.storage import load as load
 from algophase.storage import save as save
 from algophase.storage.hub import from_pretrained as from_pretrained
 from algophase.storage.runs_table import read_runs as read_runs
+from algophase.surveys.survey import survey as survey
 from algophase.sweeps.make import sweep as sweep
 from algophase.sweeps.merge import merge as merge
 from algophase.sweeps.retrain import retrain as retrain

@@ -102,6 +102,7 @@ def analyze(
     from algophase.pages.summary import summary
     from algophase.storage.analyses import Unusable, analyze_files, network_files
     from algophase.storage.formats.contents import Reading
+    from algophase.surveys.network_row import row_of_network
 
     if as_json and json_lines:
         raise InputError("choose one of --json and --json-lines; both print the same records")
@@ -163,7 +164,9 @@ def analyze(
                     echo("\n".join(lines) + "\n")
                     closing.append((name, analysis.without_subject()))
                 if table is not None:
-                    rows.append(_row(name, outcome.source, network, analysis, hidden_layer))
+                    rows.append(
+                        row_of_network(name, outcome.source, network, analysis, hidden_layer)
+                    )
                 try:
                     draw(network, analysis)
                 except Exception as error:
@@ -192,92 +195,34 @@ def _learned_instead(network: "Network", instead: "Learned") -> str:
     return f"it did not learn {network.task.described}: {instead.sentence}{how}"
 
 
-def _settings(network: "Network") -> dict[str, Any]:
-    """What is known of how a network is built and was trained, by the names of settings."""
-    from algophase.runs.rows import settings_columns
-    from algophase.runs.standing import settings_of
-
-    settings = settings_of(network)
-    if network.run is not None:
-        settings |= settings_columns(network.run)
-    return settings
-
-
 def _record(
     source: Path, network: "Network", analysis: "Analysis", hidden_layer: "Inside | None"
 ) -> dict[str, Any]:
     """One network as --json has it."""
-    record = {"id": analysis.id, "path": str(source), **_settings(network), **analysis.to_dict()}
+    from algophase.surveys.network_row import network_settings
+
+    settings = network_settings(network)
+    record = {"id": analysis.id, "path": str(source), **settings, **analysis.to_dict()}
     if hidden_layer is not None:
         record["hidden_layer"] = hidden_layer.to_dict()
     return record
-
-
-def _row(
-    name: str,
-    source: Path,
-    network: "Network",
-    analysis: "Analysis",
-    hidden_layer: "Inside | None",
-) -> dict[str, Any]:
-    """One network as a row of --table: the columns of a sweep's table, so that `runs` and
-    `report` read it.
-    """
-    from algophase.runs.rows import analysis_columns
-
-    return {
-        "run_id": name,
-        "path": str(source),
-        **_settings(network),
-        **analysis_columns(analysis, hidden_layer),
-    }
 
 
 def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     from algophase.runs.columns import frame_of_rows
     from algophase.runs.csv_text import csv_text
     from algophase.storage.files import write_atomically
+    from algophase.surveys.table import encode_rows, of_one_type
 
-    rows = _of_one_type(rows)
+    rows = of_one_type(rows)
     frame = frame_of_rows(rows)
-    content = csv_text(frame).encode() if path.suffix == ".csv" else _parquet(rows)
+    if path.suffix == ".csv":
+        content = csv_text(frame).encode()
+    else:
+        content = encode_rows(rows, {"command": typed()})
     write_atomically(path, content)
     size = f"{counted(len(rows), 'network')} with {len(frame.columns)} columns"
     echo(f"wrote {size} to {path}", err=True)
-
-
-def _of_one_type(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Parquet wants one type per column, but `outputs` of a task is a word and of a wrapped
-    module a number.
-    """
-    kinds = dict[str, set[bool]]()  # by column, whether its values are text
-    for row in rows:
-        for name, value in row.items():
-            if value is not None:
-                kinds.setdefault(name, set()).add(isinstance(value, str))
-    mixed = [name for name, are_text in kinds.items() if len(are_text) > 1]
-    converted = []
-    for row in rows:
-        in_words = {name: str(row[name]) for name in mixed if row.get(name) is not None}
-        converted.append({**row, **in_words})
-    return converted
-
-
-def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
-    from datetime import UTC, datetime
-
-    from algophase.storage.runs_table import encode_shard
-    from algophase.sweeps.provenance import commit, version
-
-    about = {
-        "command": typed(),
-        "version": version(),
-        "commit": commit(),
-        "device": "cpu",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "runs": len(rows),
-    }
-    return encode_shard(rows, about)
 
 
 def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:

@@ -27,6 +27,7 @@ from algophase.cli import (
     retrain,
     rivals,
     runs,
+    survey,
     sweep,
     train,
 )
@@ -143,6 +144,7 @@ def _root(
 
 for module in (
     analyze,
+    survey,
     distill,
     certify,
     rivals,

@@ -114,20 +114,20 @@ def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> s
         "notes": list(network.notes),
         "thresholds": dataclasses.asdict(thresholds),
         "metrics": [quantity.name for quantity in metrics()],
-        "code": _code_digest(),
+        "code": code_digest(),
         "weights": network.weights_digest(),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @functools.cache
-def _code_digest() -> str:
+def code_digest(*more: str) -> str:
     """Changes with every line that an analysis depends on: between two releases the version does
-    not.
+    not. more: further folders of the package.
     """
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for name in CODE:
+    for name in (*CODE, *more):
         for path in sorted((package / name).rglob("*")):
             if path.suffix in (".py", ".toml"):  # the catalogue of metrics is data
                 digest.update(path.read_bytes())

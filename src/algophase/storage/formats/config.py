@@ -67,7 +67,7 @@ class Config:
         for ours, names in NAMES.items():
             for name in names:
                 if values.get(name) is not None:  # null leaves it to the program
-                    self._take(ours, Statement(name, _number(values[name])))
+                    self._take(ours, Statement(name, plain_number(values[name])))
 
     def _take(self, ours: str, statement: Statement) -> None:
         earlier = self.statements.setdefault(ours, statement)
@@ -212,7 +212,8 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
+    """A tensor without axes as the number that it holds; anything else as it is."""
     return value.item() if isinstance(value, Tensor) else value
 
 
@@ -224,5 +225,5 @@ def recorded_loss(beside: Mapping[str, Any], name: str) -> float | None:
         value = history[-1] if isinstance(history, list | tuple) and history else None
     if not is_number(value):
         return None
-    loss = float(_number(value))
+    loss = float(plain_number(value))
     return loss if math.isfinite(loss) and loss >= 0 else None

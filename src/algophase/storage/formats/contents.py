@@ -31,6 +31,10 @@ GENERIC_NAMES = ("model", "final", "checkpoint", "pytorch_model")
 RELEASED_PREFIX = "model_"  # of the authors' files
 
 
+class NotANetwork(InputError):
+    """A file that can be read but holds no tensors by name: an optimizer's state, losses."""
+
+
 class NetworkFile:
     """A file that may hold a network, by its path, and the one JSON file that may describe it."""
 
@@ -94,7 +98,7 @@ class Contents:
             return tensors
         values = read_pickled(self.path)
         if not isinstance(values, Mapping):
-            raise InputError(f"{self.path} does not hold a state dict of named tensors")
+            raise NotANetwork(f"{self.path} does not hold a state dict of named tensors")
         return values
 
     @cached_property
@@ -125,7 +129,8 @@ class Contents:
                 if states
                 else ""
             )
-            raise InputError(f"{self.path} does not hold a state dict of named tensors{hint}")
+            kind = InputError if states else NotANetwork
+            raise kind(f"{self.path} does not hold a state dict of named tensors{hint}")
         chosen = states[named[0]]
         alternatives = [
             name

@@ -24,6 +24,7 @@ from algophase.storage.formats.contents import (
     NetworkFile,
     Reading,
 )
+from algophase.storage.formats.without_config import read_without_config
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
@@ -43,6 +44,14 @@ def _read(contents: Contents, reading: Reading) -> Network:
     """A network from model_<id>.pt; its id is the run's."""
     path = contents.path
     beside = contents.file.beside
+    if not beside.exists:
+        tensors = contents.tensors
+        is_linear = "l1.weight" in tensors
+        network = read_without_config(
+            contents, tensors if is_linear else transposed(tensors), reading
+        )
+        network.id = _id({}, path)
+        return network
     config = beside.object
     try:
         task, settings = read_config(config)

@@ -48,6 +48,7 @@ USED = (
 # A causal mask with the number it writes, and what rep-theory-mech-interp keeps of the
 # representations it compares with.
 IGNORED = ("blocks.*.attn.mask", "blocks.*.attn.IGNORE", "x_embed", "y_embed")
+RATE_ASSUMED = "attention rate 1, which the file does not say"  # how a note begins
 
 
 def _fits(contents: Contents) -> bool:
@@ -307,9 +308,7 @@ def _assumed(sizes: _Sizes, config: Config, reading: Reading) -> list[str]:
     if reading.activation is None and config.activation is None and sizes.hidden:
         notes.append("activation relu, which the file does not say; --activation gives another")
     if reading.attention_rate is None and "attention_rate" not in config:
-        notes.append(
-            "attention rate 1, which the file does not say; --attention-rate gives another"
-        )
+        notes.append(f"{RATE_ASSUMED}; --attention-rate gives another")
     if sizes.layers > 1 and config.causal is None:
         notes.append("a causal mask is assumed between its layers")
     return notes

@@ -1,0 +1,129 @@
+"""`algophase survey`: every network in a tree of folders, as one table."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from algophase.cli.options import (
+    Activation,
+    AttentionRate,
+    FileGroup,
+    FileModulus,
+    Format,
+    MinAccuracy,
+    Operation,
+    State,
+)
+from algophase.cli.output import CommandBar, echo, typed
+from algophase.core.wording import counted
+
+if TYPE_CHECKING:
+    from algophase.surveys.survey import Surveyed
+
+EXAMPLE = "algophase survey networks/ -o networks.parquet --setting attention_rate=model_B_{}"
+MOST_NAMED = 10  # files that could not be read
+
+
+def survey(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders with networks, or files.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="TABLE", help="The table to write: FILE.parquet."),
+    ] = Path("networks.parquet"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="NAME=PATTERN",
+            help="A setting whose number stands in the paths of files, at {}: "
+            "attention_rate=model_B_{}. What a file or its config says comes first.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes.", show_default="one per core, at most 8"),
+    ] = None,
+    min_accuracy: MinAccuracy = 1.0,
+    format: Format = None,
+    activation: Activation = None,
+    operation: Operation = None,
+    attention_rate: AttentionRate = None,
+    modulus: FileModulus = None,
+    state: State = None,
+    group: FileGroup = None,
+) -> None:
+    """Analyze every network in folders and their folders, and write one table of them.
+
+    A second call analyzes what is new or changed, by the digests of the files and their configs;
+    a call that was interrupted goes on. `runs`, `explore`, `report`, `compare` and `laws` take
+    the table. Files that cannot be read are listed beside it, in NAME.unread.csv, with the reason.
+    """
+    from algophase.analysis.verdict.thresholds import Thresholds
+    from algophase.core.errors import InputError
+    from algophase.storage.formats.contents import Reading
+    from algophase.surveys.survey import make_survey
+    from algophase.surveys.tree import PathRule
+
+    if operation is not None and group is not None:
+        raise InputError("choose one of --operation and --group; a group has one operation")
+    with CommandBar() as bar:
+        surveyed = make_survey(
+            paths,
+            out,
+            rules=[PathRule.parse(text) for text in settings or []],
+            reading=Reading(format, activation, attention_rate, modulus, state, group),
+            operation=operation,
+            thresholds=Thresholds(accuracy=min_accuracy),
+            workers=workers,
+            progress=bar,
+            command=typed(),
+        )
+    echo("\n".join(_summary(surveyed)))
+
+
+def _summary(surveyed: "Surveyed") -> list[str]:
+    from algophase.runs.runs import Runs
+
+    frame = Runs.read(surveyed.table).frame
+    known = frame["verdict"].dropna() if "verdict" in frame else []
+    counts = Counter[Any](known)
+    verdicts = [f"{count} {verdict}" for verdict, count in counts.most_common()]
+    undecided = len(frame) - sum(counts.values())
+    if undecided:
+        verdicts.append(f"{undecided} undecided")
+    head = f"{counted(surveyed.rows, 'network')} ({surveyed.new} new): {', '.join(verdicts)}"
+    lines = [head, f"table: {surveyed.table}"]
+    if "rate_from" in frame:
+        for source in ("assumed", "unknown"):
+            count = int((frame["rate_from"] == source).sum())
+            if count:
+                lines.append(f"attention rate {source}: {counted(count, 'network')}")
+    if surveyed.gone:
+        lines.append(f"gone since the last call: {counted(surveyed.gone, 'network')}")
+    lines += _unread(surveyed)
+    return lines
+
+
+def _unread(surveyed: "Surveyed") -> list[str]:
+    """The files without a row, in short."""
+    lines = []
+    not_networks = len(surveyed.problems) - len(surveyed.unreadable)
+    skipped = [f"{count} {suffix}" for suffix, count in surveyed.others.most_common()]
+    if not_networks:
+        skipped.append(f"{counted(not_networks, 'file')} with something else inside")
+    if skipped:
+        lines.append(f"skipped, as they are no networks: {', '.join(skipped)}")
+    if surveyed.unreadable:
+        count = counted(len(surveyed.unreadable), "file")
+        lines.append(f"not read: {count}, with the reasons in {surveyed.list}")
+        for problem in surveyed.unreadable[:MOST_NAMED]:
+            reason = problem["reason"]
+            short = reason if len(reason) <= 100 else f"{reason[:97]}..."
+            lines.append(f"  {problem['path']}: {short}")
+        if len(surveyed.unreadable) > MOST_NAMED:
+            lines.append(f"  and {len(surveyed.unreadable) - MOST_NAMED} more")
+    return lines

@@ -1,0 +1,1 @@
+"""Every network in a tree of folders, analyzed into one table."""

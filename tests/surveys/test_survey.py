@@ -1,0 +1,222 @@
+"""A folder of networks becomes a table; a second call does what is new; files that cannot be used
+are listed.
+"""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas
+import pytest
+import torch
+from commands import invoke
+from released_files import write_released
+
+from algophase.core.errors import InputError
+from algophase.core.settings import TaskSettings, TransformerSettings
+from algophase.networks import build
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.storage import save
+from algophase.surveys.survey import Surveyed, make_survey, survey
+
+FOREIGN = Path("/work/shared/foreign")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two networks in two folders, and files that are none."""
+    save(handmade_clock(11), tmp_path / "all" / "clocks" / "one")
+    save(handmade_pizza(11), tmp_path / "all" / "pizzas" / "two")
+    (tmp_path / "all" / "README.md").write_text("text")
+    (tmp_path / "all" / "picture.png").write_bytes(b"png")
+    torch.save([1.0, 2.0], tmp_path / "all" / "losses.pt")
+    (tmp_path / "all" / "broken.pt").write_bytes(b"PK\x03\x04 and no more")
+    return tmp_path / "all"
+
+
+def here(folder: Path, table: Path) -> Surveyed:
+    return make_survey([folder], table, workers=1, progress=False)
+
+
+def rows(table: Path) -> pandas.DataFrame:
+    return pandas.read_parquet(table).set_index("id")
+
+
+def test_a_folder_becomes_a_table_and_a_list(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    surveyed = here(folder, table)
+    assert (surveyed.rows, surveyed.new) == (2, 2)
+    assert surveyed.others == {".md": 1, ".png": 1}
+    assert rows(table).verdict.to_dict() == {"clock-p11-k1-5": "Clock", "pizza-p11-k1-5": "Pizza"}
+    with surveyed.list.open() as file:
+        problems = {Path(row["path"]).name: row for row in csv.DictReader(file)}
+    assert problems["broken.pt"]["what"] == "unreadable"
+    assert "truncated or corrupt" in problems["broken.pt"]["reason"]
+    assert problems["losses.pt"]["what"] == "not a network"
+
+
+def test_a_second_call_analyzes_what_is_new_or_changed(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    here(folder, table)
+    content = table.read_bytes()
+    assert here(folder, table).new == 0
+    assert table.read_bytes() == content
+    save(handmade_clock(13), folder / "three")
+    save(handmade_pizza(13), folder / "clocks" / "one", overwrite=True)
+    surveyed = here(folder, table)
+    assert (surveyed.rows, surveyed.new) == (3, 2)
+    assert sorted(rows(table).modulus) == [11, 13, 13]
+    other = tmp_path / "other.parquet"
+    here(folder, other)
+    pandas.testing.assert_frame_equal(rows(table), rows(other))
+
+
+def test_a_file_that_is_moved_or_gone(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    here(folder, table)
+    shutil.move(folder / "clocks", folder / "moved")
+    surveyed = here(folder, table)
+    assert surveyed.new == 0
+    assert str(folder / "moved" / "one.safetensors") in set(rows(table).path)
+    shutil.rmtree(folder / "pizzas")
+    surveyed = here(folder, table)
+    assert (surveyed.rows, surveyed.new, surveyed.gone) == (1, 0, 1)
+
+
+def test_networks_with_the_same_id_have_names_of_their_own(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "clocks", folder / "copy")
+    surveyed = here(folder, tmp_path / "table.parquet")
+    assert (surveyed.rows, surveyed.new) == (3, 2)
+    names = sorted(pandas.read_parquet(tmp_path / "table.parquet").run_id)
+    assert names[0] == f"clock-p11-k1-5 ({folder / 'clocks' / 'one.safetensors'})"
+    assert names[1] == f"clock-p11-k1-5 ({folder / 'copy' / 'one.safetensors'})"
+    assert names[2] == "pizza-p11-k1-5"
+
+
+def test_rows_of_another_folder_are_not_lost(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    here(folder, table)
+    with pytest.raises(InputError, match="in none of the folders given"):
+        here(folder / "clocks", table)
+    (tmp_path / "not.parquet").write_bytes(b"not a table")
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        here(folder, tmp_path / "not.parquet")
+    with pytest.raises(InputError, match=r"ends in \.parquet"):
+        here(folder, tmp_path / "table.csv")
+
+
+def test_a_missing_config_costs_the_rate_alone(tmp_path: Path) -> None:
+    """Where attention writes nothing, the network is the same at every rate."""
+    network = build(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5))
+    with torch.no_grad():
+        for name, value in network.named_parameters():
+            torch.nn.init.normal_(value, generator=torch.Generator().manual_seed(len(name)))
+            if name.endswith("W_O"):
+                value.zero_()
+    folder = tmp_path / "all"
+    config = write_released(folder, network, "B_0.5")
+    table = tmp_path / "table.parquet"
+    here(folder, table)
+    stated = rows(table).loc["B_0.5"]
+    assert (stated.attention_rate, stated.rate_from) == (0.5, "file")
+    assert (stated.weight_decay, stated.epochs) == (2.0, 20000)
+    config.unlink()
+    assert here(folder, table).new == 1
+    unknown = rows(table).loc["B_0.5"]
+    assert unknown.rate_from == "unknown"
+    assert "attention_rate" not in unknown or pandas.isna(unknown.attention_rate)
+    assert unknown.verdict == stated.verdict
+    assert unknown.accuracy == pytest.approx(stated.accuracy)
+    runs = survey(folder, table, settings=["attention_rate=model_B_{}"], workers=1)
+    by_path = runs.frame.iloc[0]
+    assert (by_path.attention_rate, by_path.rate_from) == (0.5, "path")
+    runs = survey(folder, table, attention_rate=0.25, workers=1)
+    assert (runs.frame.attention_rate[0], runs.frame.rate_from[0]) == (0.25, "option")
+
+
+def test_a_config_comes_before_a_path(tmp_path: Path) -> None:
+    network = build(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5))
+    with torch.no_grad():
+        for value in network.parameters():
+            torch.nn.init.normal_(value, generator=torch.Generator().manual_seed(0))
+    write_released(tmp_path / "all", network, "B_0.9")
+    table = tmp_path / "table.parquet"
+    rules = ["attention_rate=model_B_{}", "depth=all/model_B_0.{}"]
+    row = survey(tmp_path / "all", table, settings=rules, workers=1).frame.iloc[0]
+    assert (row.attention_rate, row.rate_from, row.depth) == (0.5, "file", 9)
+    assert any("its path says attention_rate 0.9" in caution for caution in row.cautions)
+
+
+def test_workers_give_the_same_table(folder: Path, tmp_path: Path) -> None:
+    here(folder, tmp_path / "one.parquet")
+    make_survey([folder], tmp_path / "two.parquet", workers=2, progress=False)
+    pandas.testing.assert_frame_equal(
+        rows(tmp_path / "one.parquet"), rows(tmp_path / "two.parquet")
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_survey_goes_on(folder: Path, tmp_path: Path) -> None:
+    for number in range(12):
+        save(handmade_clock(13 + 2 * number), folder / f"clock{number}")
+    expected = tmp_path / "expected.parquet"
+    here(folder, expected)
+    table = tmp_path / "table.parquet"
+    script = (
+        "import sys, algophase.surveys.survey as s; s.BETWEEN_WRITES = 0; s.WRITING_SHARE = 1;"
+        "s.survey(sys.argv[1], sys.argv[2], workers=2)"
+    )
+    for seconds in (0.0, 0.5, 1.0):
+        process = subprocess.Popen([sys.executable, "-c", script, folder, table])
+        deadline = time.monotonic() + 120
+        while not table.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(seconds)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    here(folder, table)
+    pandas.testing.assert_frame_equal(rows(table), rows(expected))
+
+
+def test_the_command(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    result = invoke("survey", folder, "-o", table, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    assert "2 networks (2 new): 1 Clock, 1 Pizza" in result.output
+    assert "skipped, as they are no networks: 1 .md, 1 .png, 1 file with something" in result.output
+    assert "not read: 1 file, with the reasons in" in result.output
+    assert "broken.pt: is not a readable .pt file" in result.output
+    assert "2 runs" in invoke("runs", table).output
+    assert invoke("survey", folder / "nothing", "-o", table).exit_code == 1
+
+
+def test_settings_of_configs_beside_other_files(tmp_path: Path) -> None:
+    path = save(handmade_clock(11), tmp_path / "all" / "S5_MLP_seed1")
+    beside = {"lr": 0.01, "seed": 4, "num_epochs": 250, "betas": [0.9, 0.98], "train_loss": 1}
+    path.with_suffix(".cfg.json").write_text(json.dumps(beside))
+    row = survey(tmp_path / "all", tmp_path / "table.parquet", workers=1).frame.iloc[0]
+    assert (row.learning_rate, row.seed, row.epochs) == (0.01, 4, 250)
+    assert "train_loss" not in row
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOREIGN.is_dir(), reason="needs other groups' networks in shared/foreign")
+def test_other_groups_networks(tmp_path: Path) -> None:
+    folder = tmp_path / "all"
+    shutil.copytree(FOREIGN, folder)
+    folder.chmod(0o755)
+    (folder / "text.pth").write_text("no network")
+    table = tmp_path / "table.parquet"
+    surveyed = make_survey([folder], table, progress=False)
+    assert surveyed.rows == 16
+    assert [Path(problem["path"]).name for problem in surveyed.unreadable] == ["text.pth"]
+    verdicts = rows(table).verdict
+    assert verdicts["B_0.690000"] == "Pizza"
+    assert verdicts["S5_MLP_seed1"] == "adding"
+    assert verdicts["S5_MLP_hidden_dim_48_seed1"] == "not learned"
