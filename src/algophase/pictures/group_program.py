@@ -218,7 +218,12 @@ def coset_panel(coset_map: CosetMap, title: str, caption: str, alt: str, height:
         where = "{row} = {details[0]}, {column} = {details[1]}"
         hover = Hover(where, "mean logit {value:.4g}", row=coset_map.row, column=coset_map.column)
     heat_map = HeatMap(
-        values=values, x=middles, y=middles, scale="mean logit", details=details, hover=hover
+        values=values.astype(np.float32),  # half the room on a page
+        x=middles,
+        y=middles,
+        scale="mean logit",
+        details=details,
+        hover=hover,
     )
     marks: list[Mark] = [heat_map]
     if 1 < n // coset_map.coset <= MOST_RULES:

@@ -25,9 +25,10 @@ GROUP_MEANING = {
 ABOUT_GROUP_INSTANCES = (
     "A network runs a few small algorithms side by side, one per irreducible representation that "
     "it uses. Share: the part of the network's logits that the instance accounts for. In tables: "
-    "its share of the operand tables. Without interactions: what is left of the logits that it "
-    "writes alone when hidden units read only sums of a function of x and one of y. All is left of "
-    "an instance that adds; one that multiplies loses its logits."
+    "its share of the operand tables, of an MLP as hidden units read them. Without interactions: "
+    "what is left of the logits that it writes alone when hidden units read only sums of a "
+    "function of x and one of y. All is left of an instance that adds; one that multiplies loses "
+    "its logits."
 )
 ABOUT_CLASSES = (
     "For a product xy = z, three changes of all three elements keep it true: (gx, y, gz), "
