@@ -20,7 +20,7 @@ from algophase.certificates.balls import ACTIVATIONS, Array, exact
 from algophase.certificates.forms import Form, Stream
 from algophase.certificates.operations import count_operations
 
-MOST_PAIRS = 3600  # that a try is tested on
+MOST_PAIRS = 5000  # that a try is tested on
 ENOUGH = 0.958  # of the right pairs: of the tries that reach so many, the cheapest is taken
 WIDELY = 0.9
 LITTLE = 0.5
@@ -89,9 +89,11 @@ def find_advice(form: Form, right: Numbers, start: Numbers | None) -> Advice:
 
 
 def _sample(form: Form, right: Numbers) -> Sample:
-    """All pairs, or those of some first operands."""
+    """All pairs, or those of some first operands, drawn at random: elements in equal steps may be
+    of one coset.
+    """
     count = max(1, min(form.order, MOST_PAIRS // form.order))
-    chosen = np.unique(np.linspace(0, form.order - 1, count).astype(int))
+    chosen = np.sort(np.random.default_rng(0).permutation(form.order)[:count])
     hidden, direct, streams = [], [], []
     width = 0 if form.stream is None else form.stream.into_units.shape[0]
     stream = None
