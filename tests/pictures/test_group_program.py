@@ -50,6 +50,11 @@ def test_bars_hold_instances_and_classes() -> None:
     assert len(shares.marks) == 3 + len(CLASSES)
 
 
+def test_without_representations_there_is_no_empty_panel() -> None:
+    nothing = GroupPicture([], CLASSES, 1.0)
+    assert len(group_figure(nothing, "a network").panels) == 1
+
+
 def test_elements_of_a_class_share_a_row() -> None:
     function = ByClass(np.array([2.0, 0, 1, -1]), np.array([0, 1, 1, 2]), "abcd", ["a", "b", "d"])
     panel = by_class_panel(function, "", "", "")

@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 from report_pages import Parsed, parsed
 
+from algophase import wrap
 from algophase.analysis.analyze import analyze
+from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.specimen import Specimen
 from algophase.core.named_groups import named_group
 from algophase.networks.handmade import handmade_pizza
@@ -39,6 +41,14 @@ def test_a_group_network_has_no_circular_part(name: str) -> None:
         # Representations, shares, four of the whole network, two of its only instance
         assert len(section.figures) == 1 + 1 + 4 + 2
         assert "undefined" not in section.texts["td"]
+
+
+def test_a_function_on_a_group_has_its_logits_alone() -> None:
+    logits = grid_logits(adding_network(named_group("S3")))
+    section = of_network(Specimen(wrap(lambda a, b: logits[a, b], 6)))
+    assert "Mean logits" in section.texts["h3"]
+    assert "Mean logits of each instance alone" not in section.texts["h3"]
+    assert len(section.figures) == 1 + 4
 
 
 def test_networks_of_both_kinds_share_a_page(tmp_path: Path) -> None:

@@ -184,12 +184,13 @@ def program_of(analysis: "Analysis", title: str) -> Figure:
 
 
 def group_program_panels(analysis: "Analysis") -> list[Panel]:
-    """Of a network on a group: its representations, and what the logits are made of. A table's row
-    is enough.
+    """Of a network on a group: its representations, if it has tables that show any, and what the
+    logits are made of. A table's row is enough.
     """
     picture = group_picture(analysis)
     numbers = f"additivity {analysis.additivity:.2%}"
-    return [representations_panel(picture), shares_panel(picture, numbers)]
+    shares = shares_panel(picture, numbers)
+    return [representations_panel(picture), shares] if picture.representations else [shares]
 
 
 def program_picture(analysis: "Analysis") -> ProgramPicture:

@@ -34,6 +34,7 @@ MOST_RULES = 24  # cosets between which lines are drawn
 MOST_TICKS = 12
 ROW_HEIGHT = 0.72  # of a class, from one row to the next
 MOST_WITH_NAMES = 64  # elements whose names show on hover
+BELOW = Legend(where="below", columns=6)
 IN_TABLES, IN_LOGITS = COLORS[2], FORMS["short cycle"][0]  # no class has these colors
 # By what the logits are functions of, the eight orthogonal classes and the offsets
 CLASS_COLORS = {
@@ -125,14 +126,19 @@ def representations_panel(picture: GroupPicture) -> Panel:
 
 def group_figure(picture: GroupPicture, title: str) -> Figure:
     """The representations over the bars of shares."""
+    shares = [shares_panel(picture)]
+    if not picture.representations:
+        return Figure(
+            rows=[shares], width=7.2, height=2.6, title=f"{title}, its program", legend=BELOW
+        )
     rows = max(2, len(picture.representations[:MOST_ROWS]))
     return Figure(
-        rows=[[representations_panel(picture)], [shares_panel(picture)]],
+        rows=[[representations_panel(picture)], shares],
         width=7.2,
         height=0.32 * rows + 3.4,
         heights=[0.32 * rows + 0.9, 1.6],
         title=f"{title}, its program",
-        legend=Legend(where="below", columns=6),
+        legend=BELOW,
     )
 
 

@@ -84,8 +84,8 @@ def add_group(page: Page, item: Specimen) -> None:
     else:
         page.add(paragraph("No representation works by itself.", "note"))
     page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
-    representations, shares = group_program_panels(analysis)
-    page.pictures([representations], "wide")
+    *representations, shares = group_program_panels(analysis)
+    page.pictures(representations, "wide")
     page.heading(3, "What the logits are functions of")
     classes = Table(["class", "share of the logits"], class_rows(on_group), numbers=(1,))
     page.add(paragraph(ABOUT_CLASSES), classes.html("Classes of the logits"))
