@@ -55,7 +55,8 @@ def rivals(
     Each account says what it predicts, with its measures and whether the network passes. A table of
     interventions follows: accuracy and loss with |x| for ReLU, flipped signs, swapped embeddings,
     without interactions, with one representation kept, without the units of one coset. With --json,
-    one object per network.
+    one object per network. An unusable file prints a one-line error and the others are still
+    tested; the exit code is then 1.
     """
     from algophase.analysis.rivals.rivals import rivals_of
     from algophase.pages.rivals_text import overview
@@ -79,7 +80,12 @@ def rivals(
                 bar.complain(outcome.problem)
                 failed += 1
                 continue
-            result = rivals_of(outcome.analysis)
+            try:
+                result = rivals_of(outcome.analysis)
+            except InputError as error:
+                bar.complain(error)
+                failed += 1
+                continue
             records.append(_record(outcome.source, result))
             if not as_json:
                 bar.console.file.flush()
