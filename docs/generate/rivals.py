@@ -95,7 +95,9 @@ def account_cell(account: Account) -> str:
     if account.passes is None:
         return "-"
     value = share(account[TELLING[account.name]].value)
-    return f"**yes** {value}" if account.passes else f"no {value}"
+    if not account.passes:
+        return f"no {value}"
+    return f"**yes** {value}" if account.discriminates else f"by chance {value}"
 
 
 def account_table(results: Mapping[str, Rivals]) -> str:

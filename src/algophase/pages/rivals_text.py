@@ -9,12 +9,13 @@ from algophase.pages.text import accuracy_text, percent
 
 ACCOUNT_HEAD = ["account", "measure", "value", "line", "by chance", "outcome"]
 INTERVENTION_HEAD = ["intervention", "accuracy", "loss", "logits left", "accounts say"]
+AS_CHANCE = "as chance would"
 OUTCOMES = {True: "passes", False: "fails", None: "-"}
 
 
 def rivals_text(record: Record) -> str:
     """What `algophase rivals` prints."""
-    passing = ", ".join(record["passing"]) or "none"
+    passing = ", ".join(_passing(record)) or "none"
     title = f"{record['id']} on {record['group']}: passes {passing}"
     lines = [title, "=" * len(title), f"  verdict: {record['headline']}", ""]
     lines += Table(ACCOUNT_HEAD, account_rows(record), numbers=[2, 3, 4]).lines(2)
@@ -29,13 +30,30 @@ def account_rows(record: Record) -> list[list[str]]:
     """Under `ACCOUNT_HEAD`: a row per account with its outcome, and one per measure."""
     rows = []
     for account in record["accounts"]:
-        outcome = OUTCOMES[account["passes"]].upper()
+        outcome = account_outcome(account).upper()
         if account["undefined"]:
             rows.append([account["name"], account["undefined"], "", "", "", "SAYS NOTHING"])
             continue
         rows.append([account["name"], account["predicts"], "", "", "", outcome])
         rows += [["", *measure_cells(measure)] for measure in account["measures"]]
     return rows
+
+
+def account_outcome(account: Record) -> str:
+    """Whether it passes, and whether that says anything."""
+    outcome = OUTCOMES[account["passes"]]
+    if account["passes"] and not account["discriminates"]:
+        return f"{outcome}, {AS_CHANCE}"
+    return outcome
+
+
+def _passing(record: Record) -> list[str]:
+    names = []
+    for account in record["accounts"]:
+        if account["passes"]:
+            remark = "" if account["discriminates"] else f" ({AS_CHANCE})"
+            names.append(f"{account['name']}{remark}")
+    return names
 
 
 def measure_cells(measure: Record) -> list[str]:
@@ -47,7 +65,7 @@ def measure_cells(measure: Record) -> list[str]:
     line = f"{sign} {value_text(measure, 'line')}"
     outcome = OUTCOMES[measure["passes"]]
     if not measure["discriminates"]:
-        outcome += ", as chance would"
+        outcome += f", {AS_CHANCE}"
     return [f"  {measure['name']}", value, line, by_chance, outcome]
 
 
@@ -94,6 +112,6 @@ def overview(records: Sequence[Record]) -> Table:
     names = [account["name"] for account in records[0]["accounts"]]
     rows = []
     for record in records:
-        outcomes = [OUTCOMES[account["passes"]] for account in record["accounts"]]
+        outcomes = [account_outcome(account) for account in record["accounts"]]
         rows.append([record["id"], record["group"], accuracy_text(record["accuracy"]), *outcomes])
     return Table(["network", "group", "accuracy", *names], rows, numbers=[2])
