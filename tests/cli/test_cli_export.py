@@ -37,7 +37,7 @@ def test_a_network_without_the_activation_is_said(networks: Path, tmp_path: Path
     result = invoke("export", networks, "--for", "sae", "--at", "hidden", "-o", out)
     assert result.exit_code == 1
     assert "has no activation 'hidden'" in result.stderr
-    assert [known.id for known in read_features(out)] == ["pizza-p13-k1-3"]
+    assert [truth.id for truth in read_features(out)] == ["pizza-p13-k1-3"]
 
 
 def test_a_directory_is_not_overwritten(networks: Path, tmp_path: Path) -> None:
@@ -47,3 +47,13 @@ def test_a_directory_is_not_overwritten(networks: Path, tmp_path: Path) -> None:
     result = invoke("export", networks)
     assert result.exit_code == 2
     assert "--for" in result.stderr
+
+
+def test_a_network_with_a_few_wrong_answers_can_be_taken(networks: Path, tmp_path: Path) -> None:
+    """--min-accuracy is that of analyze."""
+    out = tmp_path / "features"
+    arguments = ("--for", "sae", "--at", "embedding", "--min-accuracy", "0")
+    result = invoke("export", networks / "untrained.safetensors", *arguments, "-o", out)
+    assert "left out" in result.stderr  # it has no algorithm, whatever its accuracy
+    assert "no network to write" in str(result.exception)
+    assert not out.exists()

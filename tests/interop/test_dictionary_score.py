@@ -14,8 +14,8 @@ def features_in(width: int, planes: int, seed: int = 0) -> KnownFeatures:
     """Orthogonal planes in a space of any width."""
     draw = np.random.default_rng(seed)
     rows = np.linalg.qr(draw.standard_normal((width, width)))[0]
-    known = known_features(handmade_clock(7, (1,)), "embedding")
-    (plane,) = known.features
+    truth = known_features(handmade_clock(7, (1,)), "embedding")
+    (plane,) = truth.features
     features = []
     for number in range(planes):
         directions = rows[2 * number : 2 * number + 2]
@@ -38,11 +38,11 @@ def noise(latents: int, width: int, seed: int) -> np.ndarray:
 
 
 def test_the_oracle_scores_one() -> None:
-    for known in (PIZZA, features_in(16, 8), features_in(64, 5)):
-        result = dictionary_score(known.oracle, known)
+    for truth in (PIZZA, features_in(16, 8), features_in(64, 5)):
+        result = dictionary_score(truth.oracle, truth)
         assert result.score == 1
-        assert result.recovered == len(known.features)
-        assert result.pure == len(known.oracle)
+        assert result.recovered == len(truth.features)
+        assert result.pure == len(truth.oracle)
         assert result.capture == pytest.approx(1)
 
 
@@ -59,44 +59,44 @@ def test_the_oracle_scores_one() -> None:
 def test_a_random_dictionary_scores_nothing_at_any_size(
     width: int, planes: int, sizes: list[int]
 ) -> None:
-    known = features_in(width, planes)
+    truth = features_in(width, planes)
     for latents in sizes:
         for seed in range(3):
-            assert dictionary_score(noise(latents, width, seed), known).score < 0.05
+            assert dictionary_score(noise(latents, width, seed), truth).score < 0.05
 
 
 def test_a_random_dictionary_on_several_networks() -> None:
     several = [features_in(32, 8, seed) for seed in range(8)]
-    oracle = np.concatenate([known.oracle for known in several])
+    oracle = np.concatenate([truth.oracle for truth in several])
     assert dictionary_score(oracle, several).score == 1
     assert dictionary_score(noise(512, 32, 0), several).score < 0.05
 
 
 def test_latents_that_tile_a_circle_recover_its_plane() -> None:
-    known = features_in(32, 2)
+    truth = features_in(32, 2)
     angles = 2 * np.pi * np.arange(5) / 5
-    tiles = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ known.features[0].directions
-    result = dictionary_score(tiles, known)
+    tiles = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ truth.features[0].directions
+    result = dictionary_score(tiles, truth)
     assert (result.recovered, result.pure, result.recall, result.precision) == (1, 5, 0.5, 1)
-    one = dictionary_score(tiles[:1], known)
+    one = dictionary_score(tiles[:1], truth)
     assert (one.recovered, one.pure) == (0, 1)
     assert one.captures == pytest.approx([0.5, 0])
 
 
 def test_mixes_are_not_pure() -> None:
-    known = features_in(32, 2)
-    first, second = (feature.directions for feature in known.features)
+    truth = features_in(32, 2)
+    first, second = (feature.directions for feature in truth.features)
     mixes = np.concatenate([first + second, first - second])
-    result = dictionary_score(mixes, known)
+    result = dictionary_score(mixes, truth)
     assert result.purity == pytest.approx(0.5)
     assert result.score == 0
 
 
 def test_nearly_parallel_latents_are_one_direction() -> None:
     """A pair 0.1 degrees apart spans a plane by rounding alone."""
-    known = features_in(32, 1)
-    first, second = known.features[0].directions
-    result = dictionary_score(np.stack([first, first + 0.002 * second]), known)
+    truth = features_in(32, 1)
+    first, second = truth.features[0].directions
+    result = dictionary_score(np.stack([first, first + 0.002 * second]), truth)
     assert result.recovered == 0
 
 

@@ -27,81 +27,81 @@ def transformer(**task: object) -> Network:
 
 
 def test_a_pizza_has_a_plane_for_each_circle_and_operand() -> None:
-    known = known_features(handmade_pizza(23, (2, 5)), "reads")
-    names = {(feature.role, feature.name) for feature in known.features}
+    truth = known_features(handmade_pizza(23, (2, 5)), "reads")
+    names = {(feature.role, feature.name) for feature in truth.features}
     assert names == {("first", "2"), ("first", "5"), ("second", "2"), ("second", "5")}
-    assert known.known_share == pytest.approx(1)
-    for feature in known.features:
-        assert feature.directions.shape == (2, known.width)
+    assert truth.known_share == pytest.approx(1)
+    for feature in truth.features:
+        assert feature.directions.shape == (2, truth.width)
         assert feature.directions @ feature.directions.T == pytest.approx(np.eye(2))
-        members = known.network["instances"][feature.instance]["members"]
+        members = truth.network["instances"][feature.instance]["members"]
         assert members == [feature.name]
-    assert known.network["key_frequencies"] == [2, 5]
-    assert known.network["verdict"] == "Pizza"
+    assert truth.network["key_frequencies"] == [2, 5]
+    assert truth.network["verdict"] == "Pizza"
 
 
 def test_activations_are_those_of_the_network_without_their_mean() -> None:
     network = transformer(modulus=7)
-    known = known_features(network, "stream")
+    truth = known_features(network, "stream")
     _, cache = network.run_with_cache()
     stream = cache["blocks.0.hook_resid_mid"][:, -1]
-    assert torch.allclose(known.activations + known.mean, stream, atol=1e-5)
-    assert torch.allclose(known.activations.mean(dim=0), torch.zeros(8), atol=1e-5)
-    assert known.inputs[9].tolist() == [1, 2]
-    assert known.answers[9] == 3
+    assert torch.allclose(truth.activations + truth.mean, stream, atol=1e-5)
+    assert torch.allclose(truth.activations.mean(dim=0), torch.zeros(8), atol=1e-5)
+    assert truth.inputs[9].tolist() == [1, 2]
+    assert truth.answers[9] == 3
 
 
 def test_the_plane_of_a_circle_is_where_the_activations_go_round() -> None:
     """Along directions orthogonal to the plane, the first operand's wave is gone."""
     network = handmade_clock(7, (2,))
-    known = known_features(network, "embedding")
-    (feature,) = known.features
+    truth = known_features(network, "embedding")
+    (feature,) = truth.features
     assert (feature.role, feature.name) == ("both", "2")
-    waves = circle(7, 2).numpy().T @ known.activations.double().numpy()  # (2, width)
+    waves = circle(7, 2).numpy().T @ truth.activations.double().numpy()  # (2, width)
     inside = waves @ feature.directions.T @ feature.directions
     assert inside == pytest.approx(waves, abs=1e-5)
 
 
 @pytest.mark.parametrize("at", ["stream", "reads", "hidden", "embedding"])
 def test_every_activation_has_features(at: str) -> None:
-    known = known_features(transformer(modulus=7), at)
-    assert known.at == at
-    assert len(known.activations) == (7 if at == "embedding" else 49)
-    assert 0.5 < known.known_share <= 1 + 1e-9
-    shares = [feature.share for feature in known.features]
+    truth = known_features(transformer(modulus=7), at)
+    assert truth.at == at
+    assert len(truth.activations) == (7 if at == "embedding" else 49)
+    assert 0.5 < truth.known_share <= 1 + 1e-9
+    shares = [feature.share for feature in truth.features]
     assert min(shares) >= 0.01
-    assert len(known.oracle) == sum(len(feature.directions) for feature in known.features)
+    assert len(truth.oracle) == sum(len(feature.directions) for feature in truth.features)
 
 
 def test_each_operand_with_its_own_table_has_its_own_planes() -> None:
-    known = known_features(transformer(modulus=7, separate_vocabularies=True), "embedding")
-    assert {feature.role for feature in known.features} == {"first", "second"}
-    assert known.inputs[3].tolist() == [3, -1]
-    assert known.inputs[10].tolist() == [-1, 3]
+    truth = known_features(transformer(modulus=7, separate_vocabularies=True), "embedding")
+    assert {feature.role for feature in truth.features} == {"first", "second"}
+    assert truth.inputs[3].tolist() == [3, -1]
+    assert truth.inputs[10].tolist() == [-1, 3]
 
 
 def test_features_are_functions_of_what_they_say_on_other_operations() -> None:
     """A network that subtracts has its inputs by its own numbers; the answers tell them."""
-    known = known_features(transformer(modulus=7, operation="subtract"), "stream")
-    first, second = known.inputs.T
-    assert torch.equal(known.answers, (first - second) % 7)
-    assert known.known_share <= 1 + 1e-9
+    truth = known_features(transformer(modulus=7, operation="subtract"), "stream")
+    first, second = truth.inputs.T
+    assert torch.equal(truth.answers, (first - second) % 7)
+    assert truth.known_share <= 1 + 1e-9
 
 
 def test_on_a_group_features_are_representations() -> None:
-    known = known_features(transformer(modulus=6, group="S3"), "hidden")
-    names = {feature.name for feature in known.features}
+    truth = known_features(transformer(modulus=6, group="S3"), "hidden")
+    names = {feature.name for feature in truth.features}
     assert names == {"sign", "standard"}
-    assert known.network["group"] == "S3"
-    assert known.known_share <= 1 + 1e-9
-    for feature in known.features:
+    assert truth.network["group"] == "S3"
+    assert truth.known_share <= 1 + 1e-9
+    for feature in truth.features:
         most = 1 if feature.name == "sign" else 4
         assert len(feature.directions) <= most
 
 
 def test_an_even_modulus_counts_nothing_twice() -> None:
-    known = known_features(transformer(modulus=8), "hidden")
-    assert known.known_share <= 1 + 1e-9
+    truth = known_features(transformer(modulus=8), "hidden")
+    assert truth.known_share <= 1 + 1e-9
 
 
 def test_what_a_network_does_not_have_is_said() -> None:

@@ -1,6 +1,6 @@
 """`algophase export`: networks for other tools, as activations with their known features."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,7 @@ from algophase.cli.options import (
     FileGroup,
     FileModulus,
     Format,
+    MinAccuracy,
     State,
 )
 from algophase.cli.output import CommandBar, echo
@@ -23,7 +24,7 @@ from algophase.core.wording import counted
 
 if TYPE_CHECKING:
     from algophase.interop.ground_truth import KnownFeatures
-    from algophase.storage.formats.contents import Reading
+    from algophase.storage.analyses import Analyzed, Unusable
 
 EXAMPLE = "algophase export networks/ --for sae --out features/"
 
@@ -67,6 +68,7 @@ def export(
             "read, what they give, or the embedding."
         ),
     ] = Where.stream,
+    min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
     attention_rate: AttentionRate = None,
@@ -81,19 +83,22 @@ def export(
     see docs/ground-truth.md. A network without a known algorithm (not learned, lookup, other) is
     left out and named. An unusable file prints a one-line error; the exit code is then 1.
     """
+    from algophase.analysis.verdict.thresholds import Thresholds
     from algophase.interop.feature_files import export_features
-    from algophase.storage.analyses import network_files
+    from algophase.storage.analyses import analyze_files, network_files
     from algophase.storage.formats.contents import Reading
 
     if out.exists():
         raise InputError(f"{out} exists already; choose a new directory with --out")
     files, problems = network_files(paths)
     reading = Reading(format, activation, attention_rate, modulus, state, group)
+    thresholds = Thresholds(accuracy=min_accuracy)
     tally = _Tally()
     with CommandBar() as bar:
         for problem in problems:
             bar.complain(problem)
-        export_features(tally.count(_features_of(files, at.value, reading, bar, tally)), out)
+        analyzed = analyze_files(files, thresholds, bar, reading)
+        export_features(_features_of(analyzed, at.value, bar, tally), out)
     features = f"{tally.features:,} known features of {counted(tally.networks, 'network')}"
     echo(f"wrote {features} to {out}")
     if tally.left_out:
@@ -108,21 +113,15 @@ class _Tally:
     def __init__(self) -> None:
         self.networks = self.features = self.left_out = self.unusable = 0
 
-    def count(self, known: "Iterator[KnownFeatures]") -> "Iterator[KnownFeatures]":
-        for item in known:
-            self.networks += 1
-            self.features += len(item.features)
-            yield item
-
 
 def _features_of(
-    files: list[Path], at: str, reading: "Reading", bar: CommandBar, tally: _Tally
+    analyzed: "Iterable[Analyzed[Path] | Unusable[Path]]", at: str, bar: CommandBar, tally: _Tally
 ) -> "Iterator[KnownFeatures]":
     """Of each network with a known algorithm; why there are none of the others is said."""
     from algophase.interop.ground_truth import has_known_algorithm, known_features
-    from algophase.storage.analyses import Unusable, analyze_files
+    from algophase.storage.analyses import Unusable
 
-    for outcome in analyze_files(files, progress=bar, reading=reading):
+    for outcome in analyzed:
         if isinstance(outcome, Unusable):
             bar.complain(outcome.problem)
             tally.unusable += 1
@@ -132,7 +131,11 @@ def _features_of(
             tally.left_out += 1
             continue
         try:
-            yield known_features(outcome.network, at, analysis=outcome.analysis)
+            truth = known_features(outcome.network, at, analysis=outcome.analysis)
         except InputError as error:
             bar.complain(f"{outcome.source}: {error}")
             tally.unusable += 1
+            continue
+        tally.networks += 1
+        tally.features += len(truth.features)
+        yield truth

@@ -109,7 +109,7 @@ class DictionaryScore:
 
 def dictionary_score(
     decoder: Any,
-    known: KnownFeatures | Sequence[KnownFeatures],
+    truth: KnownFeatures | Sequence[KnownFeatures],
     activations: Any = None,
 ) -> DictionaryScore:
     """Score a dictionary by the known features: recall of features, precision of latents.
@@ -117,7 +117,7 @@ def dictionary_score(
     Arguments:
         decoder: the dictionary, (latents, width): an array or a tensor, such as `sae.W_dec` of
             SAELens. Lengths do not matter; rows of zeros are left out.
-        known: the features of a network, or of several whose activations have the same width.
+        truth: the features of a network, or of several whose activations have the same width.
         activations: the latents' activations, (rows, latents), if you have them: latents that never
             fire are left out.
 
@@ -131,16 +131,16 @@ def dictionary_score(
     Example:
         >>> import numpy as np
         >>> from algophase import handmade_pizza, known_features
-        >>> known = known_features(handmade_pizza(23, (2, 5)), "reads")
-        >>> ideal = dictionary_score(known.oracle, known)
+        >>> truth = known_features(handmade_pizza(23, (2, 5)), "reads")
+        >>> ideal = dictionary_score(truth.oracle, truth)
         >>> ideal.score, ideal.recovered, ideal.pure
         (1.0, 4, 8)
-        >>> noise = np.random.default_rng(0).standard_normal((512, known.width))
-        >>> dictionary_score(noise, known).score < 0.05
+        >>> noise = np.random.default_rng(0).standard_normal((512, truth.width))
+        >>> dictionary_score(noise, truth).score < 0.05
         True
     """
-    networks = [known] if isinstance(known, KnownFeatures) else list(known)
-    blocks = [feature.directions for network in networks for feature in network.features]
+    truths = [truth] if isinstance(truth, KnownFeatures) else list(truth)
+    blocks = [feature.directions for one in truths for feature in one.features]
     if not blocks:
         raise InputError("there are no known features to score a dictionary by")
     width = blocks[0].shape[1]

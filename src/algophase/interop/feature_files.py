@@ -38,11 +38,11 @@ VERSION = 1
 DESCRIPTION = "features.json"
 
 
-def export_features(known: Iterable[KnownFeatures], directory: str | Path) -> Path:
+def export_features(truths: Iterable[KnownFeatures], directory: str | Path) -> Path:
     """Write the activations of networks and their known features as a directory of safetensors.
 
     Arguments:
-        known: what `known_features` gives of each network; a generator is written as it goes.
+        truths: what `known_features` gives of each network; a generator is written as it goes.
         directory: a new directory: ID.safetensors per network, and features.json.
 
     Returns:
@@ -53,8 +53,8 @@ def export_features(known: Iterable[KnownFeatures], directory: str | Path) -> Pa
 
     Example:
         >>> from algophase import handmade_pizza, known_features
-        >>> known = known_features(handmade_pizza(23), "reads")
-        >>> folder = export_features([known], directory / "features")
+        >>> truth = known_features(handmade_pizza(23), "reads")
+        >>> folder = export_features([truth], directory / "features")
         >>> sorted(file.name for file in folder.iterdir())
         ['features.json', 'pizza-p23-k1-5.safetensors']
     """
@@ -67,13 +67,13 @@ def export_features(known: Iterable[KnownFeatures], directory: str | Path) -> Pa
         raise InputError(f"cannot write {directory}: {error.strerror or error}") from None
     entries: list[dict[str, Any]] = []
     with new_directory(directory) as partial:
-        for item in known:
-            if not isinstance(item, KnownFeatures):
-                raise InputError(f"{shown(item)} is not what known_features(network) gives")
-            name = _file_name(item.id, [entry["file"] for entry in entries])
-            content = safetensors.torch.save(_tensors(item))
+        for truth in truths:
+            if not isinstance(truth, KnownFeatures):
+                raise InputError(f"{shown(truth)} is not what known_features(network) gives")
+            name = _file_name(truth.id, [entry["file"] for entry in entries])
+            content = safetensors.torch.save(_tensors(truth))
             write_inside(partial / name, content)
-            entries.append(_entry(item, name, hashlib.sha256(content).hexdigest()))
+            entries.append(_entry(truth, name, hashlib.sha256(content).hexdigest()))
         if not entries:
             raise InputError("there is no network to write features of")
         description = {"format": FORMAT, "version": VERSION, "networks": entries}
@@ -91,25 +91,25 @@ def _file_name(network_id: str, taken: list[str]) -> str:
     return name
 
 
-def _tensors(known: KnownFeatures) -> dict[str, Tensor]:
+def _tensors(truth: KnownFeatures) -> dict[str, Tensor]:
     numbers = [
         number
-        for number, feature in enumerate(known.features)
+        for number, feature in enumerate(truth.features)
         for _ in range(len(feature.directions))
     ]
     return {
-        "activations": known.activations.contiguous(),
-        "mean": known.mean.contiguous(),
-        "inputs": known.inputs.contiguous(),
-        "answers": known.answers.contiguous(),
-        "directions": torch.from_numpy(known.oracle),
+        "activations": truth.activations.contiguous(),
+        "mean": truth.mean.contiguous(),
+        "inputs": truth.inputs.contiguous(),
+        "answers": truth.answers.contiguous(),
+        "directions": torch.from_numpy(truth.oracle),
         "feature": torch.tensor(numbers, dtype=torch.int64),
     }
 
 
-def _entry(known: KnownFeatures, name: str, digest: str) -> dict[str, Any]:
+def _entry(truth: KnownFeatures, name: str, digest: str) -> dict[str, Any]:
     features = []
-    for feature in known.features:
+    for feature in truth.features:
         entry = {
             "role": feature.role,
             "name": feature.name,
@@ -119,14 +119,14 @@ def _entry(known: KnownFeatures, name: str, digest: str) -> dict[str, Any]:
         }
         features.append(entry)
     return {
-        "id": known.id,
+        "id": truth.id,
         "file": name,
         "sha256": digest,
-        "at": known.at,
-        "rows": len(known.activations),
-        "width": known.width,
-        "known_share": known.known_share,
-        "network": known.network,
+        "at": truth.at,
+        "rows": len(truth.activations),
+        "width": truth.width,
+        "known_share": truth.known_share,
+        "network": truth.network,
         "features": features,
     }
 
@@ -145,8 +145,8 @@ def read_features(directory: str | Path) -> list[KnownFeatures]:
 
     Example:
         >>> from algophase import export_features, handmade_clock, known_features
-        >>> known = known_features(handmade_clock(7), "embedding")
-        >>> read_features(export_features([known], directory / "features"))[0].id
+        >>> truth = known_features(handmade_clock(7), "embedding")
+        >>> read_features(export_features([truth], directory / "features"))[0].id
         'clock-p7-k1'
     """
     directory = given_path(directory)
@@ -177,15 +177,15 @@ def _read(directory: Path, entry: dict[str, Any]) -> KnownFeatures:
     dimensions = [feature["dimension"] for feature in entry["features"]]
     parts = tensors["directions"].split(dimensions)
     features = []
-    for feature, directions in zip(entry["features"], parts, strict=True):
-        known = Feature(
-            role=feature["role"],
-            name=feature["name"],
+    for about, directions in zip(entry["features"], parts, strict=True):
+        feature = Feature(
+            role=about["role"],
+            name=about["name"],
             directions=directions.numpy(),
-            share=feature["share"],
-            instance=feature["instance"],
+            share=about["share"],
+            instance=about["instance"],
         )
-        features.append(known)
+        features.append(feature)
     return KnownFeatures(
         id=entry["id"],
         at=entry["at"],

@@ -149,10 +149,10 @@ def known_features(
 
     Example:
         >>> from algophase import handmade_pizza
-        >>> known = known_features(handmade_pizza(23, (2, 5)), "reads")
-        >>> [(item.role, item.name, round(item.share, 3)) for item in known.features]
+        >>> truth = known_features(handmade_pizza(23, (2, 5)), "reads")
+        >>> [(item.role, item.name, round(item.share, 3)) for item in truth.features]
         [('first', '2', 0.25), ('first', '5', 0.25), ('second', '2', 0.25), ('second', '5', 0.25)]
-        >>> known.oracle.shape == (8, known.width)
+        >>> truth.oracle.shape == (8, truth.width)
         True
     """
     check_network(network)
