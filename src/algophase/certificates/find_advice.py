@@ -4,7 +4,7 @@ Nothing here has to be exact or proved: whatever comes out, `prove_compact` says
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from algophase.certificates.advice import (
 from algophase.certificates.balls import ACTIVATIONS, Array, exact
 from algophase.certificates.forms import Form, Stream
 from algophase.certificates.operations import count_operations
+from algophase.certificates.sample import Sample, proved_share, sample_of
 
-MOST_PAIRS = 5000  # that a try is tested on
 ENOUGH = 0.958  # of the right pairs: of the tries that reach so many, the cheapest is taken
 WIDELY = 0.9
 LITTLE = 0.5
@@ -33,25 +33,11 @@ READ_CUTS = (0.02, 0.04, 0.06, 0.08, 0.11, 0.15)
 WRITE_CUTS = (0.01, 0.02, 0.035, 0.06, 0.1)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Some pairs of a network, without errors. readout: centered over the outputs, which changes
-    no difference of two logits.
-    """
-
-    hidden: Array  # (pairs, units)
-    direct: Array  # (pairs, outputs)
-    stream: Array | None  # (pairs, d)
-    rows: Numbers  # the first operands of these pairs
-    readout: Array  # (units, outputs)
-    right: Numbers  # (pairs,)
-
-
 class _Search:
     """Tries so far: the cheapest that proves enough, else the one that proves most."""
 
     def __init__(self, form: Form, right: Numbers) -> None:
-        self.form, self.sample = form, _sample(form, right)
+        self.form, self.sample = form, sample_of(form, right)
         logits = self.sample.hidden @ self.sample.readout + self.sample.direct
         self.accuracy = float((logits.argmax(axis=-1) == self.sample.right).mean())
         self.best: Advice | None = None
@@ -59,11 +45,11 @@ class _Search:
         self.improved = False  # whether a second try was enough, too
 
     def enough(self, advice: Advice, outside: Array | float = 0.0) -> bool:
-        """Whether it proves enough; the best try is kept. outside: as of `_proved`."""
+        """Whether it proves enough; the best try is kept. outside: as of `proved_share`."""
         cost = count_operations(self.form, advice).share
         if self.rank[0] == 0 and cost >= self.rank[1]:
             return False
-        share = _proved(self.sample, self.form.stream, advice, outside)
+        share = proved_share(self.sample, self.form.stream, advice, outside)
         # First those that prove nearly all, then most, and the cheapest of these.
         missing = 0.0 if share >= ENOUGH * self.accuracy else 2 - share
         if missing and share >= WIDELY * self.accuracy:
@@ -86,79 +72,6 @@ def find_advice(form: Form, right: Numbers, start: Numbers | None) -> Advice:
         _try_reading(search, form.stream, start)
     assert search.best is not None
     return search.best
-
-
-def _sample(form: Form, right: Numbers) -> Sample:
-    """All pairs, or those of some first operands, drawn at random: elements in equal steps may be
-    of one coset.
-    """
-    count = max(1, min(form.order, MOST_PAIRS // form.order))
-    chosen = np.sort(np.random.default_rng(0).permutation(form.order)[:count])
-    hidden, direct, streams = [], [], []
-    width = 0 if form.stream is None else form.stream.into_units.shape[0]
-    stream = None
-    if form.stream is not None:
-        stream = form.stream.written(exact(np.eye(width)), exact(np.zeros(width)))
-    for row in chosen.tolist():
-        units, past_units = form.of_rows(slice(row, row + 1))
-        hidden.append(units.mid[0])
-        shape = (form.order, form.outputs)
-        direct.append(np.zeros(shape) if past_units is None else past_units.mid[0])
-        if stream is not None:
-            streams.append(stream(slice(row, row + 1)).mid[0])
-    readout = form.readout.mid - form.readout.mid.mean(axis=1, keepdims=True)
-    return Sample(
-        np.concatenate(hidden),
-        np.concatenate(direct),
-        np.concatenate(streams) if streams else None,
-        chosen,
-        readout,
-        right[chosen].ravel(),
-    )
-
-
-def _distances(matrix: Array) -> Array:
-    products = matrix.T @ matrix
-    squares = np.diag(products)
-    return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
-
-
-def _proved(
-    sample: Sample, stream: Stream | None, advice: Advice, outside: Array | float = 0.0
-) -> float:
-    """The share of the sample's pairs that a proof with this advice would reach. outside: |x'| of
-    each pair.
-    """
-    hidden, written = sample.hidden, sample.readout
-    bound: Array = np.zeros(sample.direct.shape)
-    if advice.reading is not None and stream is not None and sample.stream is not None:
-        reading = advice.reading
-        z = sample.stream @ reading.subspace
-        ones = np.ones((len(z), 1))
-        pre = sample.stream @ stream.into_units.mid + stream.biases.mid
-        rho = np.concatenate([z, ones], axis=1) @ reading.reads
-        apart = pre - rho[:, reading.owners] * reading.factors
-        missed = stream.into_units.mid - reading.subspace @ (reading.back @ stream.into_units.mid)
-        for group in range(int(reading.groups.max()) + 1):
-            chosen = reading.groups == group
-            length = np.linalg.norm(apart[:, chosen], axis=1)
-            length += outside * np.linalg.norm(missed[:, chosen])
-            bound += length[:, None] * _distances(sample.readout[chosen])[sample.right]
-        hidden = ACTIVATIONS[stream.activation](exact(rho)).mid
-        written = np.zeros((rho.shape[1], sample.readout.shape[1]))
-        np.add.at(written, reading.owners, reading.factors[:, None] * sample.readout)
-    left = written - advice.writes @ advice.basis - advice.entries
-    logits = hidden @ (written - left) + advice.center @ left + sample.direct
-    off_center = (hidden - advice.center) / advice.scales
-    scaled = left * advice.scales[:, None]
-    for group in range(int(advice.groups.max()) + 1):
-        chosen = advice.groups == group
-        lengths = np.linalg.norm(off_center[:, chosen], axis=1)
-        bound += lengths[:, None] * _distances(scaled[chosen])[sample.right]
-    rows = np.arange(len(logits))
-    margins = logits[rows, sample.right][:, None] - logits - bound
-    margins[rows, sample.right] = np.inf
-    return float((margins.min(axis=1) > 0).mean())
 
 
 def _try_reading(search: _Search, stream: Stream, start: Numbers | None) -> None:
