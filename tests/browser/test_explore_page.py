@@ -398,7 +398,7 @@ def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the
     found = opened(browser, crafted + f"?x={ATTACK}&run=../../etc/passwd")
     page = found.page
     assert "broken.parquet is not a readable Parquet file" in page.text_content("header")
-    wait_text(page, "#problems", "12 hexadecimal digits")
+    wait_text(page, "#problems", "letters, digits, dots, dashes")
     assert page.locator("img").count() == 0
     assert "attacked" not in page.title()
     buttons = page.locator("#runs button.link")

@@ -268,7 +268,9 @@ def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_pa
     table = open_sweep(tiny)
     table.runs.columns.rows_by_id["../../secret"] = 0
     networks = Networks(table, tiny, tmp_path)
-    assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
+    assert (
+        "an id has letters, digits, dots, dashes and" in networks.look("../../secret").problems[0]
+    )
 
 
 def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ are listed.
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from released_files import write_released
 
 from algophase.core.errors import InputError
 from algophase.core.settings import TaskSettings, TransformerSettings
+from algophase.explore.networks import Networks
+from algophase.explore.visible_runs import open_sweep
 from algophase.networks import build
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
@@ -93,10 +96,11 @@ def test_networks_with_the_same_id_have_names_of_their_own(folder: Path, tmp_pat
     shutil.copytree(folder / "clocks", folder / "copy")
     surveyed = here(folder, tmp_path / "table.parquet")
     assert (surveyed.rows, surveyed.new) == (3, 2)
-    names = sorted(pandas.read_parquet(tmp_path / "table.parquet").run_id)
-    assert names[0] == f"clock-p11-k1-5 ({folder / 'clocks' / 'one.safetensors'})"
-    assert names[1] == f"clock-p11-k1-5 ({folder / 'copy' / 'one.safetensors'})"
-    assert names[2] == "pizza-p11-k1-5"
+    first, second, third = sorted(pandas.read_parquet(tmp_path / "table.parquet").run_id)
+    assert re.fullmatch("clock-p11-k1-5-[0-9a-f]{6}", first)
+    assert re.fullmatch("clock-p11-k1-5-[0-9a-f]{6}", second)
+    assert first != second
+    assert third == "pizza-p11-k1-5"
 
 
 def test_rows_of_another_folder_are_not_lost(folder: Path, tmp_path: Path) -> None:
@@ -220,3 +224,15 @@ def test_other_groups_networks(tmp_path: Path) -> None:
     assert verdicts["B_0.690000"] == "Pizza"
     assert verdicts["S5_MLP_seed1"] == "adding"
     assert verdicts["S5_MLP_hidden_dim_48_seed1"] == "not learned"
+
+
+def test_the_explorer_opens_networks_from_their_files(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    here(folder, table)
+    networks = Networks(open_sweep(table), table, tmp_path)
+    specimen = networks.look("clock-p11-k1-5").specimen
+    assert specimen is not None
+    assert specimen.analysis.label == "Clock"
+    shutil.rmtree(folder / "clocks")
+    again = Networks(open_sweep(table), table, tmp_path)
+    assert "does not exist" in again.look("clock-p11-k1-5").problems[0]

@@ -34,6 +34,8 @@ from algophase.explore.view import REST, RUN_ID
 from algophase.explore.visible_runs import PageData
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
+from algophase.storage import load_file
+from algophase.storage.formats.contents import NetworkFile, Reading
 from algophase.storage.formats.ours import load_network
 from algophase.storage.kept_analyses import cache_directory
 from algophase.storage.network_files import save
@@ -43,6 +45,7 @@ from algophase.sweeps.retrain import choose, train_again
 MOST_IN_MEMORY = 8
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
+SURVEYED = "survey_digest"  # a column of survey's tables: their rows name the networks' files
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
 
 
@@ -156,6 +159,9 @@ class Networks:
             return Look(job=job)
         problems = [] if job is None else [job.status]
         try:
+            row = self._row(run_id)
+            if row.get(SURVEYED):
+                return self._look_at_file(run_id, row, problems)
             row, run = self._run(run_id)
         except InputError as error:
             return Look(problems=(*problems, str(error)))
@@ -179,13 +185,27 @@ class Networks:
                 return Look(specimen)
             if job is not None and job.kind == "analyzing" and job.state == "failed":
                 break  # not again
-            analyzing = Job(run_id, "analyzing", "analyzing its weights")
-            try:
-                job = self.jobs.start(analyzing, functools.partial(self._analyze, network))
-            except InputError as error:  # too many wait
-                return Look(problems=(*problems, str(error)))
-            return Look(job=job)
+            return self._start_analyzing(run_id, network, problems)
         return Look(problems=tuple(problems), can_train=True)
+
+    def _look_at_file(self, run_id: str, row: Mapping[str, Any], problems: list[str]) -> Look:
+        """A network of a survey, from the file that its row names. It cannot be trained again."""
+        if problems:  # its analysis failed: not again
+            return Look(problems=tuple(problems))
+        network = _load_surveyed(row, self.sweep.parent)
+        specimen = _as_in_the_table(network, row)
+        if specimen is None:
+            return self._start_analyzing(run_id, network, problems)
+        self._keep(run_id, specimen)
+        return Look(specimen)
+
+    def _start_analyzing(self, run_id: str, network: Network, problems: list[str]) -> Look:
+        analyzing = Job(run_id, "analyzing", "analyzing its weights")
+        try:
+            job = self.jobs.start(analyzing, functools.partial(self._analyze, network))
+        except InputError as error:  # too many wait
+            return Look(problems=(*problems, str(error)))
+        return Look(job=job)
 
     def train(self, run_id: str) -> Job:
         """Train a run's network again in the background, unless that is under way. An InputError
@@ -213,27 +233,29 @@ class Networks:
         """Stop everything in the background."""
         self.jobs.close(seconds)
 
-    def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
-        """A run's row and settings. An id that the table does not have, or that is no id, is
-        refused here.
-        """
+    def _row(self, run_id: str) -> dict[str, Any]:
+        """A run's row. An id that the table does not have, or that is no id, is refused here."""
         data = self.data
         row_index = data.runs.columns.rows_by_id.get(run_id)
         if row_index is None:
             raise InputError(f"there is no run {run_id[:40]!r} in {data.runs.name}")
         if not RUN_ID.fullmatch(run_id):
             raise InputError(
-                f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network "
-                "cannot be looked for"
+                f"run id is {run_id[:40]!r}; an id has letters, digits, dots, dashes and "
+                "underscores: its network cannot be looked for"
             )
         row = data.row(row_index)
-        run = run_from_row(row)
-        modulus = run.task.modulus
-        if modulus**3 > MOST_LOGITS:
+        modulus = row.get("modulus")
+        if isinstance(modulus, int | float) and modulus > MOST_LOGITS ** (1 / 3):
             raise InputError(
                 f"modulus is {modulus}: its {modulus}^3 logits are too many to show here"
             )
-        return row, run
+        return row
+
+    def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
+        """A run's row and settings."""
+        row = self._row(run_id)
+        return row, run_from_row(row)
 
     def _keep(self, run_id: str, specimen: Specimen) -> None:
         specimen.forget_logits()
@@ -243,7 +265,7 @@ class Networks:
                 self._ready.popitem(last=False)
 
     def _analyze(self, network: Network, job: Job) -> None:
-        row, _ = self._run(job.run_id)
+        row = self._row(job.run_id)
         specimen = Specimen(network)
         specimen.notes = (_unlike(specimen, row),)
         self._keep(job.run_id, specimen)
@@ -305,6 +327,18 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
     if (network.task, network.settings) != (run.task, run.network):
         raise InputError(f"{path} holds a network of other settings than run {run_id}'s")
     return network
+
+
+def _load_surveyed(row: Mapping[str, Any], folder: Path) -> Network:
+    """The network of a survey's row. folder: that of the table, where paths may begin."""
+    path = Path(str(row.get("path")))
+    if not path.exists():
+        path = folder / path
+    if row.get("rate_from") == "unknown":
+        raise InputError(f"the attention rate of {path} is not known: give it to survey")
+    by_survey = row.get("rate_from") in ("path", "option")
+    rate = row.get("attention_rate") if by_survey else None
+    return load_file(NetworkFile(path), Reading(attention_rate=rate))
 
 
 def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:

@@ -34,7 +34,9 @@ MOST_CORNERS = 60
 MOST_CIRCLES = 200
 LONGEST = 200  # characters of a value
 DIGITS = 6  # of a region's corners
-RUN_ID = re.compile(r"[0-9a-f]{12}")
+# A run of ours has 12 hexadecimal digits, a network of a survey its name (`clean_id`). It becomes
+# the name of a file: no slash, and no dot at its start.
+RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
 _FREQUENCY = re.compile(r"[0-9]{1,6}")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -196,7 +198,9 @@ def _region(text: str, problems: list[str]) -> tuple[Point, ...]:
 
 def _run(run: str, problems: list[str]) -> str:
     if run and not RUN_ID.fullmatch(run):
-        problems.append(f"run is {run[:LONGEST]!r}; a run's id has 12 hexadecimal digits")
+        problems.append(
+            f"run is {run[:LONGEST]!r}; an id has letters, digits, dots, dashes and underscores"
+        )
         return ""
     return run
 

@@ -75,8 +75,10 @@ def open_sweep(path: Path) -> PageData:
         problems.append("the table has no column of run ids: its networks cannot be shown")
     about = list[str]()
     kept = set[str]()
-    directory = SweepDirectory(path)
-    if path.is_dir() and directory.exists:
+    directory = SweepDirectory(path) if path.is_dir() else None
+    if directory is None:
+        about += describe_outcomes(frame)
+    elif directory.exists:
         try:
             if "index" in frame and kind_of("index", frame["index"]) == NUMBERS:
                 indices = frame["index"].tolist()

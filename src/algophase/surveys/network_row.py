@@ -177,6 +177,8 @@ def _columns_at_all_rates(question: Question, reason: str) -> dict[str, Any]:
     for network, analysis in result.analyses:
         rows.append(row_of_network(network.id, question.path, network, analysis))
     common = {name: value for name, value in rows[0].items() if _same(name, rows)}
+    if "verdict" not in common:  # a row with the paper's label alone would be an older version's
+        common.pop("paper_label", None)
     common[RATE] = None
     common["id"] = rows[0]["run_id"]
     common[RATE_FROM] = "unknown"

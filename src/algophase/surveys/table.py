@@ -3,6 +3,7 @@ as a whole, so a killed survey leaves an old or a new one.
 """
 
 import csv
+import hashlib
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,9 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]], command: str) -> 
     columns += sorted(filled - set(columns))
     table = []
     for index, row in enumerate(ordered):
-        name = row["id"] if count[row["id"]] == 1 else f"{row['id']} ({row['path']})"
+        name = row["id"]
+        if count[name] > 1:
+            name += f"-{hashlib.sha256(row['path'].encode()).hexdigest()[:6]}"
         complete = {**row, "run_id": name, "index": index}
         table.append({column: complete.get(column) for column in columns})
     write_atomically(path, encode_rows(table, {"command": command, "survey": True}))
