@@ -240,7 +240,7 @@ def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explo
 
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
-    view = decode("?where=nonsense&where=widht<5&run=zzz")
+    view = decode("?where=nonsense&where=widht<5&run=z z")
     _, status, problems = explorer.show_filters(view)
     count = f"{len(explorer.runs):,}"
     assert status.startswith(f"{count} of {count}")

@@ -223,6 +223,7 @@ def test_other_groups_networks(tmp_path: Path) -> None:
     verdicts = rows(table).verdict
     assert verdicts["B_0.690000"] == "Pizza"
     assert verdicts["S5_MLP_seed1"] == "adding"
+    assert rows(table).group["S5_MLP_seed1"] == "S5"
     assert verdicts["S5_MLP_hidden_dim_48_seed1"] == "not learned"
 
 

@@ -108,6 +108,7 @@ def _columns(
     analysis = analyze(network, question.thresholds).without_subject()
     columns = row_of_network(network.id, question.path, network, analysis)
     columns["id"] = network.id
+    columns["group"] = columns.get("group") or columns.get("on_group.name")
     columns[RATE_FROM] = rate_from
     columns[CAUTIONS] = [*columns.get(CAUTIONS, []), *notes]
     return columns
