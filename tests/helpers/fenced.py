@@ -26,6 +26,7 @@ RUN = (
     "howto-train.md",
     "howto-sweep.md",
     "findings.md",
+    "ground-truth.md",
     "index.md",
     "reference.md",
     "groups.md",

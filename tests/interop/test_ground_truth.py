@@ -14,6 +14,7 @@ from algophase import (
     handmade_pizza,
     initialize,
     known_features,
+    wrap,
 )
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.fourier import circle
@@ -109,6 +110,10 @@ def test_what_a_network_does_not_have_is_said() -> None:
         known_features(handmade_clock(7), "stream")
     with pytest.raises(InputError, match="at is 'logits'; choose one of stream, reads"):
         known_features(handmade_clock(7), "logits")
+    table = torch.eye(7)[(torch.arange(7)[:, None] + torch.arange(7)) % 7]
+    function = wrap(lambda first, second: table[first, second], 7)
+    with pytest.raises(InputError, match="it has no embedding"):
+        known_features(function, "embedding")
 
 
 def test_an_untrained_network_has_no_known_algorithm() -> None:

@@ -197,7 +197,8 @@ def _on_pairs(network: Network, at: str) -> _Taken:
     first, second = on_grid(network)
     layer, reads = network.hidden_layer(), network.hidden_reads()
     stream = network.stream_layer()
-    size = FLOAT64 * len(first) * max(first.shape[1], 0 if reads is None else reads.units)
+    units = [part.units for part in (layer, reads) if part is not None]
+    size = FLOAT64 * len(first) * max(first.shape[1], *units, 0)
     require(2 * size, first.device, f"network {network.id}: its activations on all pairs")
     if at == "stream" and stream is not None:
         values = stream.stream(first, second)
@@ -221,6 +222,8 @@ def _on_pairs(network: Network, at: str) -> _Taken:
 @torch.no_grad()
 def _tables(network: Network) -> _Taken:
     """The rows of the operand tables: the first operand's, then the second's if it has its own."""
+    if network.cut == "none":
+        raise InputError(f"network {network.id} is read as a function: it has no embedding")
     tables = network.distinct_tables()
     n = network.task.modulus
     numbers = torch.arange(n)
