@@ -17,7 +17,7 @@ import pandas
 
 from algophase import read_runs
 from algophase.analysis.verdict.group_verdict import ADDS, MULTIPLIES
-from algophase.core.palette import GRAY, VERDICTS
+from algophase.core.palette import GRAY, VERDICTS, kind_of
 from algophase.pictures.style import house_style, new_figure
 from algophase.record.columns import items_of
 from algophase.reports.save_figure import save_figure
@@ -36,7 +36,9 @@ ABELIAN, MIXED = ("Z59", "Z60", "Z2xZ30"), ("S3xZ11", "Q8xZ7", "D5xZ7")
 CIRCLE, SIGN, HIGHER = "complex character", "real character", "higher"
 CYCLIC = {59: "Z59", 60: "Z60"}  # whose rows have a modulus and no group
 
-Statistic = Callable[[pandas.DataFrame], float]
+Array = numpy.ndarray
+# Of instances, each of which counts as often as its weight says, or once.
+Statistic = Callable[[pandas.DataFrame, Array | None], float]
 
 
 class Interval(NamedTuple):
@@ -89,7 +91,7 @@ def _name(item: Mapping[str, Any], is_cyclic: bool) -> str:
 def read_instances(table: Path, least_accuracy: float = LEAST_ACCURACY) -> pandas.DataFrame:
     """One row per instance of the accurate networks of a table."""
     records: list[dict[str, Any]] = []
-    for row in read_runs(table).frame.to_dict("records"):
+    for row in read_runs(table).to_dict("records"):
         if row["accuracy"] >= least_accuracy:
             records += instances_of(row)
     frame = pandas.DataFrame(records)
@@ -98,54 +100,65 @@ def read_instances(table: Path, least_accuracy: float = LEAST_ACCURACY) -> panda
     return frame
 
 
-def share_multiplying(frame: pandas.DataFrame) -> float:
-    return float(frame.multiplies.mean()) if len(frame) else float("nan")
+def share_multiplying(frame: pandas.DataFrame, weights: Array | None = None) -> float:
+    """Of these instances, the share that multiplies. weights: how often each one counts."""
+    counts = numpy.ones(len(frame)) if weights is None else weights
+    whole = counts.sum()
+    return float(counts @ frame.multiplies.to_numpy(float) / whole) if whole else float("nan")
 
 
 def bootstrap(frame: pandas.DataFrame, statistic: Statistic, seed: int = 0) -> Interval:
     """A statistic and its 95% interval, by drawing networks anew within each group."""
     generator = numpy.random.default_rng(seed)
-    networks = [part for _, part in frame.groupby("run_id")]
-    groups = numpy.array([part.group.iloc[0] for part in networks])
-    members = [numpy.flatnonzero(groups == name) for name in dict.fromkeys(groups)]
-    positions = [numpy.arange(len(part)) for part in networks]
-    starts = numpy.cumsum([0, *map(len, positions)])
-    ordered = pandas.concat(networks) if networks else frame
+    networks, network_of_instance = numpy.unique(frame.run_id, return_inverse=True)
+    first_instances = numpy.unique(network_of_instance, return_index=True)[1]
+    group_of_network = frame.group.to_numpy()[first_instances]
+    members = [numpy.flatnonzero(group_of_network == name) for name in set(frame.group)]
     values = []
     for _ in range(DRAWS):
         chosen = numpy.concatenate([generator.choice(every, len(every)) for every in members])
-        rows = numpy.concatenate([numpy.arange(starts[i], starts[i + 1]) for i in chosen])
-        values.append(statistic(ordered.iloc[rows]))
+        draws = numpy.bincount(chosen, minlength=len(networks)).astype(float)
+        values.append(statistic(frame, draws[network_of_instance]))
     low, high = numpy.nanpercentile(values, [2.5, 97.5])
-    return Interval(statistic(frame), float(low), float(high))
+    return Interval(statistic(frame, None), float(low), float(high))
 
 
-def difference_of_kinds(frame: pandas.DataFrame) -> float:
+def _difference(
+    frame: pandas.DataFrame, weights: Array | None, ones: Array, others: Array
+) -> float:
+    """The share that multiplies of some instances, minus that of others."""
+    counts = numpy.ones(len(frame)) if weights is None else weights
+    return share_multiplying(frame, counts * ones) - share_multiplying(frame, counts * others)
+
+
+def difference_of_kinds(frame: pandas.DataFrame, weights: Array | None) -> float:
     """Of circles, the share that multiplies, minus that of higher instances."""
-    circles, higher = frame[frame.kind == CIRCLE], frame[frame.kind == HIGHER]
-    return share_multiplying(circles) - share_multiplying(higher)
+    kinds = frame.kind.to_numpy()
+    return _difference(frame, weights, kinds == CIRCLE, kinds == HIGHER)
 
 
-def difference_of_neighbors(circles: pandas.DataFrame) -> float:
+def difference_of_neighbors(circles: pandas.DataFrame, weights: Array | None) -> float:
     """Of circles in abelian groups, the share that multiplies, minus that in mixed groups."""
-    abelian, mixed = circles[circles.group.isin(ABELIAN)], circles[circles.group.isin(MIXED)]
-    return share_multiplying(abelian) - share_multiplying(mixed)
+    groups = circles.group
+    abelian, mixed = groups.isin(ABELIAN).to_numpy(), groups.isin(MIXED).to_numpy()
+    return _difference(circles, weights, abelian, mixed)
 
 
-def turning_rate(circles: pandas.DataFrame) -> float:
+def turning_rate(circles: pandas.DataFrame, weights: Array | None) -> float:
     """The rate at which half of the circles multiply, by a logistic fit; NaN outside [0, 1]."""
+    counts = numpy.ones(len(circles)) if weights is None else weights
     rates = circles.rate.to_numpy(float)
     outcome = circles.multiplies.to_numpy(float)
-    if len(set(outcome)) < 2:
+    if not 0 < counts @ outcome < counts.sum():
         return float("nan")
     design = numpy.column_stack([numpy.ones_like(rates), rates])
-    weights = numpy.zeros(2)
+    fit = numpy.zeros(2)
     for _ in range(50):  # Newton's method, with a little of a ridge where rates separate perfectly
-        chance = 1 / (1 + numpy.exp(-numpy.clip(design @ weights, -30, 30)))
-        slope = design.T @ (outcome - chance) - 1e-3 * weights
-        curvature = (design.T * (chance * (1 - chance))) @ design + 1e-3 * numpy.eye(2)
-        weights = weights + numpy.linalg.solve(curvature, slope)
-    rate = -weights[0] / weights[1] if weights[1] > 0 else float("nan")
+        chance = 1 / (1 + numpy.exp(-numpy.clip(design @ fit, -30, 30)))
+        slope = design.T @ (counts * (outcome - chance)) - 1e-3 * fit
+        curvature = (design.T * (counts * chance * (1 - chance))) @ design + 1e-3 * numpy.eye(2)
+        fit = fit + numpy.linalg.solve(curvature, slope)
+    rate = -fit[0] / fit[1] if fit[1] > 0 else float("nan")
     return float(rate) if 0 <= rate <= 1 else float("nan")
 
 
@@ -193,6 +206,25 @@ def exceptions(frame: pandas.DataFrame) -> pandas.DataFrame:
     chosen = frame[(frame.kind == HIGHER) & frame.multiplies]
     columns = ["group", "name", "dimension", "rate", "share", "adding", "interaction", "run_id"]
     return chosen[columns].sort_values("adding")
+
+
+def print_forms(frame: pandas.DataFrame) -> None:
+    """On the cyclic groups, where an instance also has a form: how often the causal test disagrees
+    with it.
+    """
+    cyclic = frame[frame.group.isin(CYCLIC.values()) & (frame.kind == CIRCLE)]
+    kinds = cyclic.form.map(kind_of)
+    clocks, pizzas = kinds == "Clock", kinds == "Pizza"
+    opposite = (clocks & cyclic.adds) | (pizzas & cyclic.multiplies)
+    between = ~cyclic.adds & ~cyclic.multiplies
+    differs = opposite | ((clocks | pizzas) & between) | ((kinds == "hybrid") & ~between)
+    print(f"On Z59 and Z60, of {len(cyclic):,} instances the causal test and the form")
+    print(f"  say the opposite:            {int(opposite.sum())}")
+    print(f"  differ, one of them 'both':  {int((differs & ~opposite).sum())}")
+    for name, part in (("Clocks", clocks), ("Pizzas", pizzas), ("both", kinds == "hybrid")):
+        adding = cyclic.adding[part]
+        if len(adding):
+            print(f"  {name}: adding from {adding.min():.3f} to {adding.max():.3f}, {len(adding)}")
 
 
 def drawn(frame: pandas.DataFrame) -> "Figure":
@@ -269,6 +301,8 @@ def main() -> None:
     print_hypotheses(frame)
     print("\nNetworks with at least 99% of the pairs right:")
     print_hypotheses(read_instances(TABLE, 0.99))
+    print()
+    print_forms(frame)
     print("\n" + table_by_kind(frame).to_string(index=False, float_format="{:.3f}".format))
     print("\nHigher instances that multiply:")
     print(exceptions(frame).to_string(index=False, float_format="{:.3f}".format))
