@@ -89,8 +89,8 @@ def _summary(surveyed: "Surveyed") -> list[str]:
     from algophase.runs.runs import Runs
 
     frame = Runs.read(surveyed.table).frame
-    known = frame["verdict"].dropna() if "verdict" in frame else []
-    counts = Counter[Any](known)
+    labels = frame["verdict"].dropna() if "verdict" in frame else []
+    counts = Counter[Any](labels)
     verdicts = [f"{count} {verdict}" for verdict, count in counts.most_common()]
     undecided = len(frame) - sum(counts.values())
     if undecided:

@@ -173,7 +173,11 @@ def make_survey(
 def _processes(workers: int | None) -> int:
     if workers is not None:
         return workers
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    if hasattr(os, "sched_getaffinity"):  # Linux: a container may have fewer cores than its machine
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return min(cores, MOST_WORKERS)
 
 
 class _Survey:

@@ -36,8 +36,8 @@ class Tree:
 def find_files(paths: Iterable[str | os.PathLike[str]]) -> Tree:
     """The files in folders and their folders, each once. Hidden ones are left out."""
     candidates = list[Path]()
-    for given in paths:
-        path = given_path(given)
+    for folder in paths:
+        path = given_path(folder)
         if not path.exists():
             raise InputError(f"{path} does not exist; give folders with networks")
         candidates += _inside(path) if path.is_dir() else [path]
