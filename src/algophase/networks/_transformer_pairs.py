@@ -7,10 +7,12 @@ A token's query, key and value are its own, whatever its partner is:
 
 A the interpolated attention of the last position; the third term is the equals sign's. Projected
 through [W_in | W_U] once per token, what is left per pair is a sum of a few rows, an activation and
-the read-out W_out W_U: a sixth of the arithmetic of running every pair through the network.
+the read-out W_out W_U: a sixth of the arithmetic of running every pair through the network. Where
+there are more outputs than the stream has dimensions, tokens are projected through [W_in | 1], and
+W_U reads the stream of each pair: fewer numbers per token, and less arithmetic.
 
 Axes: n embeddings, a rows of the first operand, b second operand, h heads, e head size, m hidden
-units, v outputs.
+units, v outputs, r what is read out.
 """
 
 import math
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 class OneLayerPairs:
     """columns: from a token to what it asks and writes, (d, columns); bias: written in any case,
-    (m + v,); readout: from hidden units to logits, (m, v).
+    (m + r,); readout: from hidden units to what they write, (m, r); unembedding: from that to
+    logits, (r, v). r is v, and there is no unembedding, where outputs are few; else r is d.
 
     position_embeddings: (s, d). equals_sign: its embedding (d,), None where there is none.
     """
@@ -44,17 +47,23 @@ class OneLayerPairs:
         self.rate, self.activation = attention.attention_rate, mlp.activation
         self.position_embeddings, self.equals_sign = position_embeddings, equals_sign
         self.heads, _, self.head_size = attention.W_Q.shape
-        into = torch.cat([mlp.W_in, unembedding], dim=1)  # hidden columns, then direct logits
+        width, outputs = unembedding.shape
+        direct = unembedding
+        self.unembedding: Tensor | None = None
+        if outputs > width:
+            direct = torch.eye(width, dtype=unembedding.dtype, device=unembedding.device)
+            self.unembedding = unembedding
+        into = torch.cat([mlp.W_in, direct], dim=1)  # hidden columns, then what passes them by
         asks = torch.cat([attention.W_Q / math.sqrt(self.head_size), attention.W_K])  # (2 h, d, e)
-        by_heads = attention.W_V @ (attention.W_O @ into)  # (h, d, m + v)
+        by_heads = attention.W_V @ (attention.W_O @ into)  # (h, d, m + r)
         writes = torch.cat([by_heads, into[None]])  # by each head, and directly
         columns = [asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)]
         self.columns = torch.cat(columns, dim=1)
-        self.bias = torch.cat([mlp.b_in, mlp.b_out @ unembedding])
-        self.readout = mlp.W_out @ unembedding
+        self.bias = torch.cat([mlp.b_in, mlp.b_out @ direct])
+        self.readout = mlp.W_out @ direct
 
     def of_tokens(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + v), of tokens
+        """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + r), of tokens
         (..., p, d).
         """
         asking_columns = 2 * self.heads * self.head_size
@@ -79,7 +88,7 @@ class OneLayerPairs:
             sign_score = sign_key @ query.mT  # (n, h, 1, 1)
             by_attention = of_others[:, :, :heads]
             of_others = torch.cat([by_attention, of_sign.expand_as(of_others)], dim=2)
-            # (n, b, 2 h + 1, m + v)
+            # (n, b, 2 h + 1, m + r)
         of_others[:, :, -1].add_(self.bias)
         first_score = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
 
@@ -100,17 +109,20 @@ class OneLayerPairs:
             to_first, to_others = patterns(embeddings, rows)
             # What is written directly counts once.
             to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)
-            by_b = to_others.permute(0, 3, 2, 1) @ of_others[embeddings]  # (n, b, a, m + v)
+            by_b = to_others.permute(0, 3, 2, 1) @ of_others[embeddings]  # (n, b, a, m + r)
             by_a = of_first[embeddings, rows, :heads]
-            pre = to_first.permute(0, 2, 3, 1) @ by_a  # (n, a, b, m + v)
+            pre = to_first.permute(0, 2, 3, 1) @ by_a  # (n, a, b, m + r)
             pre += by_b.transpose(1, 2)
             return pre
 
         return PairLogits(reads, self._logits)
 
     def _logits(self, read: Tensor) -> Tensor:
-        """From pre-activations and direct logits (n, a, b, m + v)."""
+        """From pre-activations and what passes them by, (n, a, b, m + r)."""
         hidden = len(self.readout)
         post = self.activation(read[..., :hidden]).flatten(0, 2)
         direct = read[..., hidden:].flatten(0, 2)
-        return torch.addmm(direct, post, self.readout).unflatten(0, read.shape[:3])
+        written = torch.addmm(direct, post, self.readout)
+        if self.unembedding is not None:
+            written = written @ self.unembedding
+        return written.unflatten(0, read.shape[:3])

@@ -16,15 +16,17 @@ has at least a tenth of Y_sigma's own norm there. For a cyclic group, rho is a c
 and a circle of twice the frequency that writes at k is linked to it in the same way.
 """
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis._pending import Pending, pack
+from algophase.analysis._pending import Pending, both, pack
+from algophase.analysis.logits.sums import STRIP_COPIES
 from algophase.analysis.program.actions import ActionSums, ClassShares, action_sums, class_shares
 from algophase.analysis.program.adding import Adding, measure_adding
 from algophase.analysis.program.instances import LONGEST_CHAIN, TINY, Chains
@@ -33,6 +35,7 @@ from algophase.core.fourier import Array
 from algophase.core.group import Group
 from algophase.core.known_groups import name_of
 from algophase.core.lines import reaches
+from algophase.core.memory import FLOAT64, slabs
 from algophase.core.representations import Representation, representations
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
@@ -231,18 +234,34 @@ def _tables_as_read(network: Network) -> tuple[Tensor, Tensor]:
     return hidden.reads(first, mean_of_second), hidden.reads(mean_of_first, second)
 
 
-def representations_alone(
-    network: Network, group: Group, sums: ActionSums
+async def representations_alone(
+    network: Network, group: Group, prepared: Prepared | None = None
 ) -> list[RepresentationAlone]:
-    """What each representation but the trivial one does alone. sums: of the network's own tables,
-    then of each.
-    """
+    """What each representation but the trivial one does alone."""
     others = representations(group)[1:]
+    if network.cut == "none":  # a function has no tables to keep representations in
+        return []
     in_tables = embedding_shares(network, group)
+    device = network.operand_tables()[0].device
+    row_bytes = STRIP_COPIES * FLOAT64 * group.order**2
+    alone = []
+    # As many at once as one row of their logits fits a slab.
+    for chosen in slabs(len(others), row_bytes, device):
+        members = others[chosen]
+        singles = [[member] for member in members]
+        sums = await keep_representations(network, group, singles, prepared=prepared)
+        alone += _alone(members, in_tables, sums)
+    return alone
+
+
+def _alone(
+    members: Sequence[Representation], in_tables: Mapping[str, float], sums: ActionSums
+) -> list[RepresentationAlone]:
+    """sums: of the network's own tables, then of each member alone."""
     products = sums.without_offsets
     whole = max(float(products[0, 0]), TINY)
     alone = []
-    for row, representation in enumerate(others, start=1):
+    for row, representation in enumerate(members, start=1):
         result = RepresentationAlone(
             representation=representation,
             embedding_share=in_tables[representation.name],
@@ -312,25 +331,25 @@ def _serves(energies: Array, whole: float, writer: int, other: int) -> bool:
 
 async def read_group(network: Network, group: Group, prepared: Prepared | None = None) -> OnGroup:
     """What a network computes, its numbers in the order of the group's elements."""
-    has_tables = network.cut != "none"  # a function has none to keep representations in
-    singles = [[member] for member in representations(group)[1:] if has_tables]
-    sums = await keep_representations(network, group, singles, prepared=prepared, classes=True)
-    alone = representations_alone(network, group, sums) if has_tables else []
+    alone = await representations_alone(network, group, prepared)
     keys = key_representations(alone)
     members = [[key.representation] for key in keys]
-    of_chains = await keep_representations(network, group, members, members, prepared, writes=True)
-    chains = linked(keys, energies_written(keys, of_chains), len(alone))
+    keep = functools.partial(keep_representations, network, group, prepared=prepared)
+    sums = await keep(members, classes=True, writes=True)
+    chains = linked(keys, energies_written(keys, sums), len(alone))
+    with_chains = sums
     if len(chains) < len(keys):
         members = [[result.representation for result in chain] for chain in chains]
-        of_chains = await keep_representations(network, group, members, members, prepared)
-    forms = await _adding_alone(network, group, members, prepared)
-    products = of_chains.without_offsets
+        with_chains = await keep(members)
+    without_chains, forms = await both(
+        keep([], members), _adding_alone(network, group, members, prepared)
+    )
+    products = with_chains.without_offsets
     whole = max(float(products[0, 0]), TINY)
-    kept = slice(1, len(chains) + 1)
-    together = float(2 * products[0, kept].sum() - products[kept, kept].sum())
+    together = float(2 * products[0, 1:].sum() - products[1:, 1:].sum())
     instances = []
     for row, (chain, form) in enumerate(zip(chains, forms, strict=True), start=1):
-        instances.append(_instance(chain, form, row, len(chains) + row, of_chains))
+        instances.append(_instance(chain, form, row, with_chains, without_chains))
     return OnGroup(
         name=name_of(group),
         order=group.order,
@@ -351,13 +370,19 @@ def _in_tables(result: RepresentationAlone) -> RepresentationShare:
 
 
 def _instance(
-    chain: Sequence[RepresentationAlone], form: Adding, row: int, left_out: int, sums: ActionSums
+    chain: Sequence[RepresentationAlone],
+    form: Adding,
+    row: int,
+    alone: ActionSums,
+    left_out: ActionSums,
 ) -> GroupInstance:
-    """row, left_out: which of the sums are those with it alone, and without it."""
-    products = sums.without_offsets
+    """alone, left_out: the sums of the network with each chain alone, and without it. row: which of
+    them are this one's.
+    """
+    products, others = alone.without_offsets, left_out.without_offsets
     whole = max(float(products[0, 0]), TINY)
     members = [result.representation for result in chain]
-    without = float(2 * products[0, left_out] - products[left_out, left_out])
+    without = float(2 * others[0, row] - others[row, row])
     return GroupInstance(
         representations=tuple(member.name for member in members),
         dimensions=tuple(member.dimension for member in members),
@@ -365,8 +390,8 @@ def _instance(
         embedding_share=sum(result.embedding_share for result in chain),
         share=float(products[0, row]) / whole,
         energy=max(float(products[row, row]), TINY) / whole,
-        accuracy_alone=float(sums.right[row]),
-        accuracy_without=float(sums.right[left_out]),
+        accuracy_alone=float(alone.right[row]),
+        accuracy_without=float(left_out.right[row]),
         share_without=without / whole,
         adding=form.adding,
         interaction=form.interaction,
