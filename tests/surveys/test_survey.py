@@ -80,6 +80,15 @@ def test_a_second_call_analyzes_what_is_new_or_changed(folder: Path, tmp_path: P
     pandas.testing.assert_frame_equal(rows(table), rows(other))
 
 
+def test_a_row_does_not_depend_on_the_device(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "networks.parquet"
+    first = make_survey([folder], table, workers=1, device="cpu", progress=False)
+    assert first.new == first.rows
+    assert make_survey([folder], table, workers=1, device="auto", progress=False).new == 0
+    with pytest.raises(InputError, match="device is 'abacus'; choose one of auto, cpu, cuda"):
+        make_survey([folder], table, device="abacus")
+
+
 def test_a_file_that_is_moved_or_gone(folder: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.parquet"
     here(folder, table)

@@ -9,6 +9,7 @@ import typer
 from algophase.cli.options import (
     Activation,
     AttentionRate,
+    Device,
     FileGroup,
     FileModulus,
     Format,
@@ -47,6 +48,7 @@ def survey(
         int | None,
         typer.Option(min=1, help="Processes.", show_default="one per core, at most 8"),
     ] = None,
+    device: Device = "auto",
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
@@ -79,6 +81,7 @@ def survey(
             operation=operation,
             thresholds=Thresholds(accuracy=min_accuracy),
             workers=workers,
+            device=device,
             progress=bar,
             command=typed(),
         )

@@ -105,7 +105,7 @@ def _row(question: Question) -> dict[str, Any]:
 def _columns(
     question: Question, network: Network, rate_from: str | None, notes: list[str]
 ) -> dict[str, Any]:
-    analysis = analyze(network, question.thresholds).without_subject()
+    analysis = analyze(network, question.thresholds, device=question.device).without_subject()
     columns = row_of_network(network.id, question.path, network, analysis)
     columns["id"] = network.id
     columns["group"] = columns.get("group") or columns.get("on_group.name")
@@ -173,7 +173,7 @@ def _columns_at_all_rates(question: Question, reason: str) -> dict[str, Any]:
             network = with_operation(network, question.operation)
         return network
 
-    result = analyze_at_all_rates(load_at, question.thresholds)
+    result = analyze_at_all_rates(load_at, question.thresholds, question.device)
     rows = []
     for network, analysis in result.analyses:
         rows.append(row_of_network(network.id, question.path, network, analysis))

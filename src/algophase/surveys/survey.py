@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar, Progress, counting
 from algophase.core.threads import side_by_side
@@ -80,6 +81,7 @@ def survey(
     settings: Iterable[str] = (),
     min_accuracy: float = 1.0,
     workers: int | None = None,
+    device: str = "auto",
     progress: Callable[[Progress], None] | bool | None = None,
     format: str | None = None,
     activation: str | None = None,
@@ -102,6 +104,7 @@ def survey(
             What a file or its config says comes first.
         min_accuracy: a network with a lower accuracy counts as not learned.
         workers: processes; by default one per core, at most 8. 1 analyzes in this process.
+        device: where to compute: "auto", "cpu" or "cuda"; on a GPU all processes share it.
         progress: called with a `Progress`. By default a terminal or a notebook shows a bar after
             two seconds; False shows none.
         format, activation, attention_rate, modulus, state, group: what files do not say; see
@@ -131,6 +134,7 @@ def survey(
         operation=operation,
         thresholds=Thresholds(accuracy=min_accuracy),
         workers=workers,
+        device=device,
         progress=progress,
     )
     return Runs.read(surveyed.table)
@@ -145,6 +149,7 @@ def make_survey(
     operation: str | None = None,
     thresholds: Thresholds = Thresholds(),
     workers: int | None = None,
+    device: str = "auto",
     progress: Callable[[Progress], None] | bool | None = None,
     command: str = "",
 ) -> Surveyed:
@@ -154,6 +159,7 @@ def make_survey(
     check_directory(table.absolute().parent)
     if workers is not None and workers < 1:
         raise InputError(f"workers is {workers}; it must be at least 1")
+    chosen_device = str(choose_device(device))
     tree = find_files(paths)
     if not tree.files:
         folders = ", ".join(map(str, paths))
@@ -161,7 +167,7 @@ def make_survey(
     questions = []
     for path in tree.files:
         in_path = settings_in_path(path, rules)
-        questions.append(Question(path, reading, operation, thresholds, in_path))
+        questions.append(Question(path, reading, operation, thresholds, in_path, chosen_device))
     with Bar(None if progress is not False else False) as bar:
         report = progress if callable(progress) else bar
         survey = _Survey(table, questions, command)

@@ -104,7 +104,8 @@ def settings_in_path(path: Path, rules: Sequence[PathRule]) -> dict[str, int | f
 
 @dataclass(frozen=True)
 class Question:
-    """One file and all that its row depends on. in_path: settings by the rules for paths.
+    """One file and all that its row depends on. in_path: settings by the rules for paths. device:
+    where to compute, on which a row does not depend but for rounding.
 
     This is what a worker is sent.
     """
@@ -114,6 +115,7 @@ class Question:
     operation: str | None
     thresholds: Thresholds
     in_path: Mapping[str, int | float]
+    device: str = "cpu"
 
     def digest(self) -> str:
         """Of the file, the configs beside it, what is said about them, and the code. The path is

@@ -27,10 +27,13 @@ class AtAllRates:
     sentence: str
 
 
-def analyze_at_all_rates(load_at: Callable[[float], Network], thresholds: Thresholds) -> AtAllRates:
+def analyze_at_all_rates(
+    load_at: Callable[[float], Network], thresholds: Thresholds, device: str = "cpu"
+) -> AtAllRates:
     """Analyze a network at rates at which it answers as accurately as `thresholds` ask.
 
-    Where it does so at no rate, at rates from 0 to 1. load_at: the network at a rate.
+    Where it does so at no rate, at rates from 0 to 1. load_at: the network at a rate. device: where
+    to compute.
     """
     rates = [step / STEPS for step in range(STEPS + 1)]
     readable = []
@@ -51,7 +54,8 @@ def analyze_at_all_rates(load_at: Callable[[float], Network], thresholds: Thresh
     analyses = []
     for rate in chosen:
         network = load_at(rate)
-        analyses.append((network, analyze(network, thresholds).without_subject()))
+        analysis = analyze(network, thresholds, device=device)
+        analyses.append((network, analysis.without_subject()))
     return AtAllRates(analyses, _sentence(accurate, chosen, analyses))
 
 
