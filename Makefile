@@ -11,7 +11,7 @@ PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 help:
 	@echo "make demo           set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
 	@echo "make docs           set up, then build the documentation site into build/docs (start at build/docs/index.html)"
-	@echo "make test           set up, then check formatting, lint and types and run the tests (at most 5 minutes on two cores)"
+	@echo "make test           set up, then check formatting, lint and types and run the tests (about 8 minutes on two cores)"
 	@echo "make test-slow      set up, then run the long tests: every block of the docs, the pages in a browser, Ray, killed sweeps, long kernel cases"
 	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round"
 	@echo "make guard          set up, then compare what 17 networks and the paper's items give with what is kept (5 minutes)"
