@@ -28,7 +28,7 @@ from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
 from algophase.surveys.survey import Surveyed, make_survey, survey
 
-FOREIGN = Path("/work/shared/foreign")
+FOREIGN = Path(__file__).parents[3] / "shared" / "foreign"
 
 
 @pytest.fixture
