@@ -61,11 +61,12 @@ test-slow: setup
 	$(PYTEST) -m slow
 
 # What must come out the same whichever instructions a processor has. MKL computes for PyTorch, OpenBLAS for NumPy.
+# The paper's items take two minutes: they are run in one of the two ways.
 NUMERICAL := tests/analysis tests/paper tests/networks tests/runs tests/sweeps/test_distributions.py
 
 test-rounding: setup
 	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL)
-	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not slow" $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not slow" $(filter-out tests/paper,$(NUMERICAL))
 
 # What the commands print of 17 networks, and the page of the paper, against what is kept.
 guard: setup
