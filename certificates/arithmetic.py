@@ -1,90 +1,86 @@
-"""Ball arithmetic for the checker: a midpoint and a radius in float64, every rounding bounded.
-
-The theorems: |fl(x op y) - x op y| <= u |fl(x op y)| with u = 2^-53, and for a product over n terms
-in any order |fl(A B) - A B| <= gamma_n |A| |B|, gamma_n = n u / (1 - n u) (Higham 2002, theorem 2.3
-and section 3.5). exp, erf and roots are ball arithmetic of FLINT.
+"""Matrices of balls for the checker. A ball is a midpoint and a radius. FLINT bounds every
+rounding, and a comparison holds only if it holds for all numbers of both balls.
 """
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_mat, ctx
 
-U, TINY = 2.0**-53, 2.0**-1022
-
-
-class Ball:
-    """All arrays x with |x - mid| <= rad, entry by entry."""
-
-    def __init__(self, mid, rad=0.0):
-        self.mid = np.asarray(mid, dtype=np.float64)
-        self.rad = np.broadcast_to(np.asarray(rad, dtype=np.float64), self.mid.shape)
-        self.shape = self.mid.shape
-
-    def __getitem__(self, index):
-        return Ball(self.mid[index], self.rad[index])
-
-    def __add__(self, other):
-        mid = self.mid + other.mid
-        return Ball(mid, widened(self.rad + other.rad + U * np.abs(mid), 3))
-
-    def __sub__(self, other):
-        return self + Ball(-other.mid, other.rad)
-
-    def __mul__(self, other):
-        mid = self.mid * other.mid
-        rad = np.abs(self.mid) * other.rad + self.rad * (np.abs(other.mid) + other.rad)
-        return Ball(mid, widened(rad + U * np.abs(mid), 6))
-
-    def __matmul__(self, other):  # |fl(A B) - A B| <= gamma_n |A| |B|
-        terms, size = self.shape[-1], np.abs(other.mid)
-        rad = np.abs(self.mid) @ (other.rad + 1.01 * (terms + 1) * U * size)
-        if self.rad.any():
-            rad = rad + self.rad @ (size + other.rad)
-        return Ball(self.mid @ other.mid, widened(rad, terms))
-
-    T = property(lambda self: Ball(self.mid.T, self.rad.T))
-    low = property(lambda self: np.nextafter(self.mid - self.rad, -np.inf))
-    high = property(lambda self: np.nextafter(self.mid + self.rad, np.inf))
-    size = property(lambda self: np.nextafter(np.abs(self.mid) + self.rad, np.inf))
-
-    def sum(self):  # over the last axis
-        return (self @ Ball(np.ones((self.shape[-1], 1))))[..., 0]
-
-
-def widened(rad, terms):
-    """A radius, a sum of so many terms that are not negative, with room for its own rounding."""
-    return (1 + 4 * (terms + 8) * U) * rad + (terms + 1) * TINY
-
-
-def floats(balls, shape=()):
-    """FLINT's balls as ours."""
-    mid = np.array([float(ball.mid()) for ball in balls]).reshape(shape)
-    rad = np.array([float(ball.rad()) if ball.is_finite() else np.nan for ball in balls])
-    return Ball(mid, widened(rad.reshape(shape) * (1 + 2.0**-40) + 2 * U * np.abs(mid), 2))
-
-
-def softmax(scores):
-    """Each share is 1 / sum over the others of exp(other - own)."""
-    shape = np.broadcast_shapes(*(score.shape for score in scores))
-    shares = []
-    for own in scores:
-        total = [arb(1)] * int(np.prod(shape))
-        for gap in (other - own for other in scores if other is not own):
-            parts = (np.broadcast_to(part, shape).ravel().tolist() for part in (gap.mid, gap.rad))
-            total = [so_far + arb(*part).exp() for so_far, *part in zip(total, *parts, strict=True)]
-        shares.append(floats([1 / whole for whole in total], shape))
-    return shares
-
-
-def gelu(x):
-    """x Phi(x), of which no slope is above 1.13."""
-    points, half = [arb(value) for value in x.mid.ravel().tolist()], arb(0.5)
-    values = floats([t * (1 + (t * half.sqrt()).erf()) * half for t in points], x.shape)
-    return Ball(values.mid, widened(values.rad + 1.13 * x.rad, 2))
-
-
+ctx.prec = 64
+WORK = {"operations": 0}  # multiply-adds of matrix products so far
+HALF, ROOT_HALF = arb(0.5), arb(0.5).sqrt()
+# An activation is a share of x plus an even part; and a bound on the slope of that part.
 ACTIVATIONS = {
-    "relu": lambda x: Ball(np.maximum(x.mid, 0.0), x.rad),
-    "gelu": gelu,
-    "square": lambda x: x * x,
-    "none": lambda x: x,
+    "relu": (HALF, lambda x: abs(x) * HALF, HALF),
+    "gelu": (HALF, lambda x: x * (x * ROOT_HALF).erf() * HALF, arb("0.63")),
+    "square": (arb(0), lambda x: x * x, None),
+    "none": (arb(1), lambda x: arb(0), None),
 }
+
+
+def require(condition, words, error=ValueError):
+    if not condition:
+        raise error(words)
+
+
+def spent():
+    """Operations since the last call."""
+    operations, WORK["operations"] = WORK["operations"], 0
+    return operations
+
+
+def matrix(values):
+    """Numbers without an error as a matrix; a vector is one row."""
+    values = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    require(values.ndim == 2 and values.size and np.isfinite(values).all(), "no matrix of numbers")
+    return arb_mat(*values.shape, values.ravel().tolist())
+
+
+def sparse(shape, entries):
+    """A matrix from (row, column, value), and how many entries it has."""
+    dense = np.zeros(shape)
+    for row, column, value in entries:
+        require(min(row, column) >= 0 and dense[row, column] == 0, "an entry is out of place")
+        dense[row, column] = value
+    return matrix(dense), len(entries)
+
+
+def times(left, right, nonzero=None):
+    """A product, counted. nonzero: how many entries of the right matrix are not zero."""
+    size = right.nrows() * right.ncols() if nonzero is None else nonzero
+    WORK["operations"] += left.nrows() * size
+    return left * right
+
+
+def mapped(function, *matrices):
+    """A function of matching entries."""
+    entries = zip(*(one.entries() for one in matrices), strict=True)
+    shape = matrices[0].nrows(), matrices[0].ncols()
+    return arb_mat(*shape, [function(*parts) for parts in entries])
+
+
+def activated(read, name):
+    share, even, _ = ACTIVATIONS[name]
+    return mapped(lambda x: share * x + even(x), read)
+
+
+def dot(left, right):
+    return sum((x * y for x, y in zip(left, right, strict=True)), arb(0))
+
+
+def root(square):
+    """Not below the root of a number that is not negative."""
+    return square.abs_upper().sqrt()
+
+
+def norm(values):
+    """Not below the norm of a vector."""
+    return root(dot(values, values))
+
+
+def distances(rows):
+    """Not below the distance of each two columns: a list for each column."""
+    one = arb_mat(rows)
+    WORK["operations"] += one.nrows() * one.ncols() * (one.ncols() + 1) // 2
+    products, columns = (one.transpose() * one).tolist(), range(one.ncols())
+    squares = [products[c][c] for c in columns]
+    return [[root(squares[c] + squares[d] - 2 * products[c][d]) for d in columns] for c in columns]

@@ -1,168 +1,141 @@
-"""The proof for less than brute force: how many pairs follow from a certificate's advice, and how
-many operations it counts. The theorem is in docs/certificates.md; its letters are used here.
+"""The proof for less than brute force: how many pairs follow from a certificate's advice. The
+theorem is in docs/certificates.md; its letters are used here.
 """
 
-import numpy as np
-from arithmetic import ACTIVATIONS, Ball
+from arithmetic import (
+    ACTIVATIONS,
+    WORK,
+    activated,
+    distances,
+    dot,
+    mapped,
+    matrix,
+    norm,
+    require,
+    root,
+    sparse,
+    times,
+)
+from flint import arb, arb_mat
+from numpy import eye
 
-ROOM = 1 + 1e-9  # for the rounding of sums of numbers that are not negative
-FLOOR = 1e-290  # more than the squares of small numbers can lose by underflow
-
-
-def matrix(entries, rows, columns):
-    """A matrix from (row, column, value), each place once."""
-    dense = np.zeros((rows, columns))
-    for row, column, value in entries:
-        if not (0 <= row < rows and 0 <= column < columns and dense[row, column] == 0):
-            raise ValueError("an entry of the advice is out of place")
-        dense[row, column] = value
-    return dense
-
-
-def norms(values):
-    """Not below the norm over the last axis, as a ball of one column."""
-    return Ball(length(values.size)[..., None] * ROOM)
+MOST_DIRECTIONS = 10_000
 
 
-def length(sizes, axis=-1):
-    """Not below the norm of numbers that are not negative, but for its rounding."""
-    return np.sqrt(np.square(sizes).sum(axis=axis) + FLOOR)
+class Merged:
+    """Units of a transformer, read through few directions of its stream, and joined."""
+
+    def __init__(self, reading, form):
+        self.share, self.even, self.slope = ACTIVATIONS[form.activation]
+        subspace, back = matrix(reading["subspace"]), matrix(reading["back"])  # Q, Y
+        q, units = subspace.ncols(), form.readout.nrows()
+        owners, factors = reading["owners"], reading["factors"]
+        count, groups = max(owners) + 1, reading["groups"]
+        indexed = (
+            min(owners) >= 0 and count <= units and sorted(set(groups)) == [*range(max(groups) + 1)]
+        )
+        require(indexed and len(groups) == units, "units or groups are not numbered")
+        homogeneous = form.activation == "relu" or {abs(factor) for factor in factors} == {1.0}
+        require(homogeneous and len(owners) == len(factors) == units, "units are joined otherwise")
+        joins = sparse((count, units), list(zip(owners, range(units), factors, strict=True)))[0]
+        self.reads = sparse((q + 1, count), reading["reads"])  # C
+        kept = times(back, form.into)
+        through = times(matrix(2 * eye(q)) - times(back, subspace), kept)  # A
+        missed = (form.into - times(subspace, kept)).transpose().tolist()  # N, by unit
+        own = arb_mat(through.tolist() + form.biases.tolist())
+        WORK["operations"] += own.nrows() * units
+        apart = (own - self.reads[0] * joins).transpose().tolist()  # K, by unit
+        writes = form.readout.tolist()
+        self.squares, self.missed, self.gaps = [], [], []
+        for group in sorted(set(groups)):
+            chosen = [unit for unit, of in enumerate(groups) if of == group]
+            part = arb_mat([apart[unit] for unit in chosen])
+            self.squares.append(times(part.transpose(), part))
+            self.missed.append(norm([x for unit in chosen for x in missed[unit]]))
+            self.gaps.append(distances([writes[unit] for unit in chosen]))
+        WORK["operations"] += units * form.readout.ncols()
+        self.writes = mapped(abs, joins) * form.readout
+        self.z = form.written(lambda rows: times(rows, subspace), arb_mat(1, q))
+
+        def outside(rows):  # x'
+            return rows - times(times(rows, subspace), back)
+
+        self.outside = form.written(outside, arb_mat(1, 1), lambda row: [norm(row)])
+        linear = times(subspace, times(through, form.readout)) * self.share
+        bias = form.past_bias + times(form.biases, form.readout) * self.share
+        self.past = form.written(lambda rows: times(rows, form.unembed + linear), bias)
+
+    def of_first(self, a):
+        """What merged units give, how far the units of each group can be, and what goes past."""
+        z = arb_mat([[*row, 1] for row in self.z(a).tolist()])
+        far, rows = self.outside(a).entries(), z.tolist()
+        bounds = [[] for _ in rows]
+        for square, missed in zip(self.squares, self.missed, strict=True):
+            size = square.nrows()
+            products = times(z, square, size * (size + 1) // 2).tolist()  # it is symmetric
+            for bound, product, row, x in zip(bounds, products, rows, far, strict=True):
+                inside = self.slope * root(dot(product, row))
+                bound.append(inside + (self.slope + self.share) * x * missed)
+        return mapped(self.even, times(z, *self.reads)), bounds, self.past(a)
 
 
-def column_distances(x):
-    """Not below the distance of each two columns."""
-    products = x.T @ x
-    squares = Ball(np.diag(products.mid), np.diag(products.rad))
-    apart = squares[:, None] + squares[None] - products - products
-    return np.sqrt(np.maximum(apart.high, 0.0)) * ROOM
+class AsTheyAre:
+    """Units of a network without a stream. What is linear in them goes past."""
+
+    def __init__(self, form):
+        self.form, self.writes, self.gaps = form, form.readout, []
+        self.share, self.even, _ = ACTIVATIONS[form.activation]
+        if form.reads_sums:
+            self.first = (times(form.first, form.readout) * self.share).tolist()
+            self.second = times(form.second, form.readout) * self.share
+
+    def of_first(self, a):
+        read, bounds = self.form.read(a), [[] for _ in range(self.form.n)]
+        if not self.form.reads_sums:
+            return activated(read, self.form.activation), bounds, self.form.past(a)
+        return mapped(self.even, read), bounds, arb_mat([self.first[a]] * len(bounds)) + self.second
 
 
-def members(groups, count):
-    groups = np.array(groups)
-    if groups.shape != (count,) or groups.min() < 0 or groups.max() >= count:
-        raise ValueError("the advice's groups do not fit")
-    return [groups == group for group in range(groups.max() + 1)]
+class Compact:
+    def __init__(self, advice, form):
+        reading = advice["reading"]
+        self.units = AsTheyAre(form) if reading is None else Merged(reading, form)
+        written, self.form = self.units.writes, form
+        count, outputs, rank = written.nrows(), written.ncols(), advice["rank"]
+        require(0 < rank <= MOST_DIRECTIONS, "the advice's rank is out of reach")
+        require(reading is None or not advice["contested"], "merged units leave no answers open")
+        self.writes = sparse((count, rank), advice["writes"])  # S
+        self.basis = sparse((rank, outputs), advice["basis"])  # B
+        WORK["operations"] += self.writes[1] * outputs
+        left = written - self.writes[0] * self.basis[0]  # R
+        self.center, self.scales = ([arb(x) for x in advice[name]] for name in ("center", "scales"))
+        require(all(scale > 0 for scale in self.scales), "scales are not positive")
+        self.offset = times(arb_mat([self.center]), left)
+        rows = zip(self.scales, left.tolist(), strict=True)
+        left_gaps = distances([[scale * x for x in row] for scale, row in rows])
+        gaps = [*self.units.gaps, left_gaps]
+        self.gaps = [arb_mat([gap[answer] for gap in gaps]) for answer in range(outputs)]
+        self.contested = {(a, b): set(answers) for a, b, answers in advice["contested"]}
 
-
-def merged_units(reading, settings, weights, readout, written):
-    """h of rows of pairs with |delta_g| of every group, what h writes, and the groups."""
-    into, biases = weights["blocks.0.mlp.W_in"], weights["blocks.0.mlp.b_in"]
-    width, units = into.shape
-    subspace, back = Ball(reading["subspace"]), Ball(reading["back"])  # Q, Y
-    q, owners = back.shape[0], np.array(reading["owners"])
-    factors, fits = np.array(reading["factors"]), subspace.shape == (width, q)
-    fits = fits and owners.shape == factors.shape == (units,) and owners.min() >= 0
-    homogeneous = settings["activation"] == "relu" and (factors >= 0).all()
-    if not (fits and owners.max() < units and (homogeneous or (factors == 1).all())):
-        raise ValueError("the advice on reading does not fit")
-    reads = matrix(reading["reads"], q + 1, owners.max() + 1)
-    kept = back @ into
-    through = (Ball(2 * np.eye(q)) - back @ subspace) @ kept  # A
-    missed = into - subspace @ kept  # N
-    own = Ball(np.vstack([through.mid, biases.mid]), np.vstack([through.rad, biases.rad]))
-    apart = own - Ball(reads)[:, owners] * Ball(factors)  # K
-    chosen = members(reading["groups"], units)
-    squares = [apart[:, group] @ apart[:, group].T for group in chosen]
-    missed_norms = [length(missed[:, group].size, axis=None) * ROOM for group in chosen]
-    coordinates = written(subspace)
-    outside = written(Ball(np.eye(width)) - subspace @ back, by_token=norms)  # |x'|
-    slope = {"relu": 1.0, "gelu": 1.13}[settings["activation"]]
-    sums = np.zeros((reads.shape[1], units))
-    sums[owners, np.arange(units)] = factors
-
-    def of_rows(rows):
-        z = coordinates(rows)
-        ones = np.ones((*z.shape[:-1], 1))
-        z = Ball(np.concatenate([z.mid, ones], -1), np.concatenate([z.rad, 0 * ones], -1))
-        far = outside(rows).high[..., 0]
-        distances = []
-        for square, norm in zip(squares, missed_norms, strict=True):
-            inside = np.sqrt(np.maximum((z @ square * z).sum().high, 0.0))
-            distances.append(slope * (inside + far * norm) * ROOM)
-        return ACTIVATIONS[settings["activation"]](z @ Ball(reads)), distances
-
-    return of_rows, Ball(sums) @ readout, chosen
-
-
-def prove_compact(advice, form, weights, network, right, slabs):
-    """How many pairs are right for certain, by the advice."""
-    readout, of_rows, written = form
-    if advice["reading"] is None:
-        units, writes, gaps = lambda rows: (of_rows(rows)[0], []), readout, []
-    else:
-        reading, settings = advice["reading"], network["settings"]
-        units, writes, groups = merged_units(reading, settings, weights, readout, written)
-        gaps = [column_distances(readout[group]) for group in groups]
-    count, outputs = writes.shape
-    basis = Ball(advice["basis"])  # B
-    coefficients = Ball(matrix(advice["writes"], count, len(basis.mid)))  # S
-    entries = Ball(matrix(advice["entries"], count, outputs))  # E
-    center, scales = Ball(advice["center"]), np.array(advice["scales"])
-    if not (scales > 0).all() or scales.shape != (count,) or center.shape != (count,):
-        raise ValueError("the advice's scales do not fit")
-    left = writes - coefficients @ basis - entries  # R
-    groups = members(advice["groups"], count)
-    left_gaps = [column_distances(left[group] * Ball(scales[group, None])) for group in groups]
-    if written is not None:
-        unembed = weights["unembed.W_U"]
-        direct = written(unembed, weights["blocks.0.mlp.b_out"] @ unembed)
-    proved = 0
-    for rows in slabs:
-        hidden, distances = units(rows)
-        logits = (hidden @ coefficients) @ basis + hidden @ entries + center @ left
-        logits = logits if written is None else logits + direct(rows)
-        answers = right[rows]
-        bound = sum(far[..., None] * gap[answers] for far, gap in zip(distances, gaps, strict=True))
-        off_center = (hidden - center).size / scales
-        for group, gap in zip(groups, left_gaps, strict=True):
-            bound = bound + length(off_center[..., group])[..., None] * gap[answers]
-        lowest = np.take_along_axis(logits.low, answers[..., None], axis=-1)
-        is_right = np.arange(outputs) == answers[..., None]
-        margins = lowest - logits.high
-        enough = margins - bound * ROOM - 2.0**-50 * np.abs(margins) > 0
-        proved += int((is_right | enough).all(axis=-1).sum())
-    return proved
-
-
-def count_operations(advice, weights, network, n):
-    """Operations of the compact proof and of brute force, by the rule of docs/certificates.md."""
-    settings, writes = network["settings"], advice["writes"]
-    merged, basis = len(advice["center"]), np.array(advice["basis"])
-    v, entries, write_groups = basis.shape[1], len(advice["entries"]), max(advice["groups"]) + 1
-    columns, pairs = v * (v + 1) // 2, n * n
-    fixed = len(writes) * v + entries + merged * v + (merged + write_groups) * columns
-    by_pair = len(writes) + np.count_nonzero(basis) + entries
-    by_pair += 2 * merged + write_groups * v + 2 * v
-    if advice["reading"] is None:
-        hidden = settings["hidden"]
-        width = settings["width"] // (2 if settings.get("model") == "delta" else 1)
-        layered = settings["kind"] == "linear" or settings.get("layer", True)
-        tables = 2 * n * width * hidden if layered else 0
-        two_layers = settings.get("model") in ("beta", "gamma")
-        units = 2 * hidden + (hidden * hidden + 2 * hidden if two_layers else 0)
-        brute = tables + pairs * (units + hidden * v + v)
-        return tables + fixed + pairs * (units + by_pair), brute
-    reading = advice["reading"]
-    q, width = np.shape(reading["back"])
-    units, (heads, _, size) = len(reading["owners"]), weights["blocks.0.attn.W_V"].shape
-    inner, read_groups, square = heads * size, max(reading["groups"]) + 1, (q + 1) * (q + 2) // 2
-    positions = 2 + network["equals_sign"]
-    token_rows = 2 * n + network["equals_sign"]
-    distinct = len(weights["embed.W_E"].mid) + positions
-    uniform = settings["attention_rate"] == 0
-    attention = distinct * width * inner
-    if not uniform:
-        scores = token_rows * inner + (0 if network["equals_sign"] else pairs * inner)
-        attention = 3 * attention + scores + 2 * pairs * heads * positions
-    carried = inner * width + distinct * (inner + width)  # for each column
-    combined = positions * (1 if uniform else heads) + 1
-    readout = units * width * v
-    brute = attention + carried * (units + v) + readout
-    brute += pairs * (combined * (units + v) + units + units * v + v)
-    fixed += attention + carried * (q + v) + readout
-    fixed += 2 * inner * width * q + distinct * (inner * width + 2 * width * q)
-    fixed += 2 * (heads + 1) * token_rows * width
-    fixed += 2 * q * width * units + 2 * q * q * width + 2 * width * units
-    fixed += (q + 1) * units + units * square + units * v + (units + read_groups) * columns
-    by_pair += combined * (q + v + 1) + len(reading["reads"]) + merged + read_groups * (square + v)
-    return int(fixed + pairs * by_pair), int(brute)
+    def proved(self, a, right, logits):
+        """How many of the pairs (a, b) are right. logits: the network's own, for answers that the
+        advice leaves open.
+        """
+        hidden, bounds, past = self.units.of_first(a)
+        short = times(times(hidden, *self.writes), *self.basis) + past
+        proved, offset = 0, self.offset.entries()
+        for b, (row, units) in enumerate(zip(short.tolist(), hidden.tolist(), strict=True)):
+            far = zip(units, self.center, self.scales, strict=True)
+            bounds[b].append(norm([(x - middle) / scale for x, middle, scale in far]))
+            bound = times(arb_mat([bounds[b]]), self.gaps[right[b]]).entries()
+            row = [x + y for x, y in zip(row, offset, strict=True)]
+            left_open = self.contested.get((a, b), set())
+            WORK["operations"] += len(units) * (len(left_open) + 1) * bool(left_open)
+            is_right = True
+            for answer in set(range(len(row))) - {right[b]}:
+                if answer in left_open:
+                    is_right = is_right and logits[b][right[b]] > logits[b][answer]
+                else:
+                    is_right = is_right and row[right[b]] - row[answer] > bound[answer]
+            proved += is_right
+        return proved

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from algophase import InputError, certify, load
+from algophase.analysis.operation import on_its_group
 
 ROOT = Path(__file__).parents[1]
 SUFFIXES = (".safetensors", ".pt", ".pth")
@@ -50,7 +51,7 @@ def networks_in(paths: list[Path]) -> list[Path]:
 
 
 def measured(path: Path, check: bool) -> Row:
-    network = load(path)
+    network = on_its_group(load(path))
     start = time.perf_counter()
     certificate = certify(network)
     seconds = time.perf_counter() - start

@@ -42,9 +42,9 @@ def random_advice(network: Network, seed: int) -> Advice:
     reading, count = None, form.units
     if form.stream is not None:
         width, q, count = len(form.stream.into_units.mid), 4, 3
-        owners, factors = draw.integers(0, count, form.units), np.abs(draw.normal(size=form.units))
-        if form.stream.activation == "gelu":
-            factors = np.ones(form.units)
+        owners, factors = draw.integers(0, count, form.units), draw.normal(size=form.units)
+        if form.activation == "gelu":
+            factors = draw.choice([-1.0, 1.0], form.units)
         owners[:count] = np.arange(count)
         reading = Reading(
             draw.normal(size=(width, q)),
@@ -54,15 +54,14 @@ def random_advice(network: Network, seed: int) -> Advice:
             factors,
             draw.integers(0, 2, form.units),
         )
-    groups = draw.integers(0, 3, count)
+    contested = ((0, 1, [0, 2]), (2, 2, [1])) if reading is None else ()
     return Advice(
         reading,
         draw.normal(size=(count, 2)),
         draw.normal(size=(2, form.outputs)),
-        draw.normal(size=(count, form.outputs)) * (draw.random((count, form.outputs)) < 0.2),
         draw.normal(size=count),
         np.exp(draw.normal(size=count)),
-        groups,
+        contested,
     )
 
 
@@ -106,16 +105,15 @@ def test_advice_that_costs_more_is_counted() -> None:
     form = form_of(network)
     advice = random_advice(network, 0)
     few = count_operations(form, advice)
-    more = dataclasses.replace(advice, entries=np.ones_like(advice.entries))
+    wider = np.ones((len(advice.writes), 5)), np.ones((5, form.outputs))
+    more = dataclasses.replace(advice, writes=wider[0], basis=wider[1])
     assert count_operations(form, more).compact > few.compact
     assert count_operations(form, more).brute_force == few.brute_force
 
 
 def test_brute_force_of_a_small_network_is_counted_by_hand() -> None:
-    """Model alpha: tables 2 p d h, then for each pair h sums, h activations, h p, and p
-    comparisons.
-    """
+    """Model alpha: tables 2 p d h, then for each pair h p."""
     network = drawn(TaskSettings(5), LinearSettings("alpha", 3, 4))
     form = form_of(network)
     counted = count_operations(form, random_advice(network, 0))
-    assert counted.brute_force == 2 * 5 * 3 * 4 + 25 * (4 + 4 + 4 * 5 + 5)
+    assert counted.brute_force == 2 * 5 * 3 * 4 + 25 * 4 * 5

@@ -59,7 +59,7 @@ def edits() -> dict[str, Edit]:
     for name in ("format", "version", "network", "group", "program", "compact"):
         chosen[f"{name}: missing"] = _without(name)
     chosen["format: another"] = _changed("format", lambda value: "other")
-    chosen["version: 2"] = _changed("version", lambda value: 2)
+    chosen["version: 1"] = _changed("version", lambda value: 1)
     chosen["version: true"] = _changed("version", lambda value: True)
     return chosen
 
@@ -145,13 +145,13 @@ def _of_group() -> dict[str, Edit]:
 def _of_program() -> dict[str, Edit]:
     return {
         "program: nothing": _changed("program", lambda value: None),
-        "program: empty": _changed("program", lambda value: {"answer": [], "sum": []}),
-        "program: another frequency": _inside("program.answer.0.0", lambda value: value + 1),
-        "program: sines": _inside("program.answer.0.1", lambda value: "sine"),
-        "program: twice": _inside("program.answer.0.2", lambda value: [2 * x for x in value]),
-        "program: shorter": _inside("program.answer.0.2", lambda value: value[:-1]),
-        "program: NaN": _inside("program.answer.0.2", lambda value: [float("nan")] * len(value)),
-        "program: text": _inside("program.answer.0.2", lambda value: "wave"),
+        "program: empty": _changed("program", lambda value: []),
+        "program: another place": _inside("program.0.0", lambda value: "left"),
+        "program: no place": _inside("program.0.0", lambda value: "behind"),
+        "program: twice": _inside("program.0.1", lambda rows: [[2 * x for x in r] for r in rows]),
+        "program: shorter": _inside("program.0.2", lambda value: value[:-1]),
+        "program: NaN": _inside("program.0.1.0.0", lambda value: float("nan")),
+        "program: text": _inside("program.0.2", lambda value: "wave"),
     }
 
 
@@ -163,13 +163,13 @@ def _of_compact() -> dict[str, Edit]:
         "operations_share": lambda value: value / 2,
         "advice.scales": lambda value: [0.0] * len(value),
         "advice.center": lambda value: value[:-1],
-        "advice.groups": lambda value: [0] * (len(value) - 1) + [10**6],
-        "advice.basis": lambda value: [[float("nan") for _ in row] for row in value],
+        "advice.rank": lambda value: value + 10**9,
+        "advice.basis": lambda value: [[row, column, float("nan")] for row, column, _ in value],
         "advice.writes": lambda value: value[1:],
-        "advice.entries": lambda value: [*value, [10**6, 0, 1.0]],
+        "advice.contested": lambda value: [*value, [0, 0, [1, 2, 3]]],
         "advice.reading": lambda value: None,
         "advice.reading.owners": lambda value: [len(value), *value[1:]],
-        "advice.reading.factors": lambda value: [-x for x in value],
+        "advice.reading.factors": lambda value: value[:-1],
         "advice.reading.reads": lambda value: [*value, value[0]],
         "advice.reading.subspace": lambda value: value[:-1],
         "advice.reading.back": lambda value: [[0.0 for _ in row] for row in value],

@@ -29,6 +29,7 @@ TINY = 2.0**-1022  # more than an underflow can change
 # the checker of a certificate uses ball arithmetic for both.
 LIBRARY_ERROR = 2.0**-44
 GELU_SLOPE = 1.13  # the steepest of x ndtr(x) is 1.1289
+GELU_EVEN_SLOPE = 0.63  # without x / 2: 0.6289
 
 
 @dataclass(frozen=True)
@@ -166,4 +167,35 @@ ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
     "gelu": gelu,
     "square": lambda x: x * x,
     "none": lambda x: x,
+}
+
+
+@dataclass(frozen=True)
+class Halves:
+    """An activation as share x + even(x). slope: the steepest of the even part; None where no
+    units of that kind are joined.
+    """
+
+    share: float
+    even: Callable[[Ball], Ball]
+    slope: float | None
+
+
+def _half_of_size(x: Ball) -> Ball:
+    """|x| / 2, the even part of ReLU."""
+    return Ball(np.abs(x.mid) / 2, x.rad / 2 + TINY)
+
+
+def _even_gelu(x: Ball) -> Ball:
+    """x (Phi(x) - 1/2)"""
+    mid = x.mid * (ndtr(x.mid) - 0.5)
+    rad = GELU_EVEN_SLOPE * x.rad + LIBRARY_ERROR * np.abs(x.mid)
+    return Ball(mid, _above(rad))
+
+
+HALVES = {
+    "relu": Halves(0.5, _half_of_size, 0.5),
+    "gelu": Halves(0.5, _even_gelu, GELU_EVEN_SLOPE),
+    "square": Halves(0.0, lambda x: x * x, None),
+    "none": Halves(1.0, lambda x: exact(np.zeros(x.shape)), None),
 }

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = "algophase-certificate"
-VERSION = 1
+VERSION = 2
 NO_DIGEST = "0" * 64
 
 RESTS_ON = {
     "network": "the real function that its stored weights define, as exact numbers; not what "
     "PyTorch rounds it to",
     "pairs": "float64 rounded to nearest, |fl(A B) - A B| <= gamma_n |A| |B| (Higham 2002, section "
-    "3.5), and slopes of at most 1 (relu) or 1.13 (gelu); exp, erf and cos by ball arithmetic in "
-    "the checker",
+    "3.5), and slopes of at most 1 (relu) or 1.13 (gelu); ball arithmetic of FLINT in the checker",
     "largest_difference": "the same bounds, for logits centered over the answers",
-    "compact": "Cauchy-Schwarz for what the advice leaves of the read-out; operations as "
-    "docs/certificates.md counts them",
+    "compact": "activations as a linear share and an even part; Cauchy-Schwarz for what the advice "
+    "misses; operations as docs/certificates.md counts them",
 }
 
 
@@ -68,7 +67,7 @@ class NetworkCertificate:
     proved_wrong: int
     largest_difference: tuple[float, float] | None
     share_explained: tuple[float, float] | None
-    program: dict[str, Any] | None
+    program: list[Any] | None
     compact: dict[str, Any] | None
 
     def __repr__(self) -> str:

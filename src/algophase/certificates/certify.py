@@ -13,15 +13,17 @@ from algophase.certificates.find_advice import find_advice
 from algophase.certificates.forms import Form, form_of, weights_of, weights_sha256
 from algophase.certificates.operations import count_operations
 from algophase.certificates.program_logits import (
-    group_numbers,
-    group_rows,
-    program_numbers,
+    cyclic_terms,
+    group_terms,
     program_rows,
 )
 from algophase.certificates.sound import prove
 from algophase.core.fourier import circle
+from algophase.core.subgroups import few_cosets
 from algophase.core.task import answers
 from algophase.networks import Network
+
+MOST_COSETS = 20  # of a subgroup that is tried as advice
 
 
 def certify(network: Network) -> NetworkCertificate:
@@ -53,19 +55,20 @@ def _certified(network: Network) -> NetworkCertificate:
     finite = all(np.isfinite(values).all() for values in weights_of(network).values())
     network = on_its_group(network) if finite else network
     task = network.task
-    numbers, program = None, None
+    terms, program, frequencies = None, None, None
     distilled = distill(network) if finite else None
     if isinstance(distilled, Distilled):
-        numbers = program_numbers(distilled)
-        program = program_rows(numbers, task.modulus, task.elements)
+        terms = cyclic_terms(distilled, task.modulus)
+        frequencies = _frequencies(network, form, distilled)
     elif distilled is not None:
-        numbers = group_numbers(distilled, task.modulus)
-        program = group_rows(numbers, task.finite_group, task.elements)
+        terms = group_terms(distilled, task.modulus)
+    if terms is not None:
+        program = program_rows(terms, task.finite_group, task.elements)
     right = answers(task).numpy()
     sound = prove(form, right, program)
     compact = None
     if finite and sound.proved_right:
-        compact = _compact(form, right, _frequencies(network, form, numbers))
+        compact = _compact(form, right, frequencies, _cosets(network))
     return NetworkCertificate(
         network=_described(network),
         group=_group(network),
@@ -74,15 +77,17 @@ def _certified(network: Network) -> NetworkCertificate:
         proved_wrong=sound.proved_wrong,
         largest_difference=sound.largest_difference,
         share_explained=sound.share_explained,
-        program=numbers,
+        program=terms,
         compact=compact,
     )
 
 
-def _compact(form: Form, right: Numbers, start: Numbers | None) -> dict[str, Any] | None:
+def _compact(
+    form: Form, right: Numbers, start: Numbers | None, cosets: list[Numbers]
+) -> dict[str, Any] | None:
     """The proof for less than brute force; None where there is none."""
     try:
-        advice = find_advice(form, right, start)
+        advice = find_advice(form, right, start, cosets)
     except np.linalg.LinAlgError:  # of weights that no network has
         return None
     part = compact_part(form, right, advice)
@@ -101,18 +106,29 @@ def compact_part(form: Form, right: Numbers, advice: Advice) -> dict[str, Any]:
     }
 
 
-def _frequencies(network: Network, form: Form, program: dict[str, Any] | None) -> Numbers | None:
+def _frequencies(network: Network, form: Form, program: Distilled) -> Numbers | None:
     """For each hidden unit, which of the program's frequencies it writes most; None where there
-    is no program.
+    is none.
     """
-    if program is None or not program.get("answer"):
+    if not len(program.frequencies):
         return None
-    keys = dict.fromkeys(k for k, _, _ in program["answer"])
     order = network.task.modulus
     by_element = form.readout.mid[:, network.task.elements.names.answer]
-    waves = [circle(order, k).numpy() for k in keys]
+    waves = [circle(order, k).numpy() for k in program.frequencies]
     strengths = [np.square(by_element @ wave).sum(axis=1) for wave in waves]
     return np.stack(strengths, axis=1).argmax(axis=1)
+
+
+def _cosets(network: Network) -> list[Numbers]:
+    """Ways to divide the answers of a network on a group that is not cyclic into few cosets of a
+    subgroup: for each output the number of its coset. Outputs that are no answers are of the first.
+    """
+    task = network.task
+    if not task.group:
+        return []
+    ways = few_cosets(task.finite_group, MOST_COSETS)
+    answers_of = task.elements.answer
+    return [labels[answers_of] for labels in ways]
 
 
 def _described(network: Network) -> dict[str, Any]:

@@ -1,24 +1,27 @@
 """A proof for less than brute force: a lower bound on how many pairs are right, from advice.
 
-Let x(a, b) be the stream that hidden units read, W_in and b their weights, W what they write, and
-z = x Q. With x' = x (I - Q Y), N = (I - Q Y) W_in and A = (2 I - Y Q) Y W_in,
+An activation is act(x) = l x + e(x): a linear share, and an even part e whose slope is at most s
+(ReLU: l = s = 1/2, e(x) = |x| / 2). Let x(a, b) be the stream that hidden units read, W_in and b
+their weights, W what they write, z = x Q, x' = x (I - Q Y), N = (I - Q Y) W_in and
+A = (2 I - Y Q) Y W_in. Then
 
     pre = x W_in + b = z A + b + x' N                      for any Q and Y
 
-so unit u differs from alpha_u times its merged unit, rho = (z, 1) C, by
+and unit u differs from alpha_u times its merged unit, rho = (z, 1) C, by
 
     delta_u = pre_u - alpha_u rho_owner = (z, 1) K_u + x' N_u,    K_u = (A_u, b_u) - alpha_u C_owner
 
-ReLU has slope at most 1 and relu(alpha rho) = alpha relu(rho), so what u gives differs by at most
-|delta_u|. With Y_v the sum of alpha_u W_u over the units of merged unit v, h = relu(rho),
-R = Y - S B - E, and mu any vector, the difference of two logits is at least
+e is even, and e(alpha rho) = |alpha| e(rho) (ReLU; for other activations alpha is 1 or -1), so what
+u gives of e differs by at most s |delta_u|. With Y_v the sum of |alpha_u| W_u over the units of
+merged unit v, h = e(rho), R = Y - S B, and mu any vector, the difference of two logits is at least
 
-    l~[c] - l~[c'] - sum over groups g of |delta_g| |W_g[:, c] - W_g[:, c']|
-                   - sum over groups g of |(h - mu)_g / d_g| |d_g (R_g[:, c] - R_g[:, c'])|
-    l~ = h S B + h E + mu R + direct
+    l~[c] - l~[c'] - sum over groups g of (s |(z, 1) K_g| + (s + l) |x'| |N_g|) |W_g[c] - W_g[c']|
+                   - |(h - mu) / d| |d (R[c] - R[c'])|
+    l~ = h S B + mu R + l (z A + b) W + past
 
-by Cauchy-Schwarz, for any positive d. |(z, 1) K_g| is a quadratic form, and |x' N_g| is at most
-|x'| |N_g|_F. Without a stream, h are the hidden units themselves and Y = W. Everything is a `Ball`.
+by Cauchy-Schwarz, for any positive d. |(z, 1) K_g| is the root of a quadratic form. Without a
+stream h = e(pre), Y = W, and l pre W comes from a table of each operand; where units do not read
+such a sum, h are the units themselves and l = 0. Everything is a `Ball`.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,16 +30,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algophase.certificates.advice import Advice, Reading
-from algophase.certificates.balls import ACTIVATIONS, GELU_SLOPE, Array, Ball, exact, side_by_side
-from algophase.certificates.forms import Form, Stream
+from algophase.certificates.balls import (
+    ACTIVATIONS,
+    HALVES,
+    Array,
+    Ball,
+    Halves,
+    exact,
+    side_by_side,
+)
+from algophase.certificates.forms import Form, OfRows, Stream
 
 ROOM = 1 + 1e-9  # for the rounding of sums of bounds, none of which is negative
 ROUNDING_LEFT = 2.0**-50  # of the difference of two logits
 FLOOR = 1e-290  # more than the squares of small numbers can lose by underflow
 
-# Rows of the first operand -> merged units (rows, p, merged); and for each group of units how far
-# its units can be from them, (rows, p).
-Merged = Callable[[slice], tuple[Ball, list[Array]]]
+# Rows of the first operand -> what (merged) units give (rows, p, merged); and for each group of
+# units how far its units can be from that, (rows, p).
+Given = Callable[[slice], tuple[Ball, list[Array]]]
 
 
 def prove_compact(form: Form, right: NDArray[np.int64], advice: Advice) -> int:
@@ -54,35 +65,54 @@ def least_margins(
     """Rows of pairs, and for each pair and output how far the right answer's logit is above that
     output's at least, (rows, p, outputs).
     """
-    if advice.reading is None or form.stream is None:
-        units, written, gaps = _all_units(form), form.readout, []
-    else:
-        units = _merged_units(form.stream, advice.reading)
-        written = _merged_writes(form.readout, advice.reading)
-        groups = advice.reading.groups
+    gaps: list[Array] = []
+    past: OfRows | None
+    if advice.reading is not None and form.stream is not None:
+        reading, groups = advice.reading, advice.reading.groups
+        given, past = _merged_units(form, form.stream, reading)
+        written = _merged_writes(form.readout, reading)
         gaps = [column_distances(form.readout[groups == g]) for g in range(groups.max() + 1)]
-    writes, basis, entries = exact(advice.writes), exact(advice.basis), exact(advice.entries)
-    left = written - writes @ basis - entries
-    offset = exact(advice.center) @ left
-    scaled = left * exact(advice.scales[:, None])
-    members = [advice.groups == group for group in range(advice.groups.max() + 1)]
-    left_gaps = [column_distances(scaled[chosen]) for chosen in members]
+    else:
+        (given, past), written = _all_units(form), form.readout
+    writes, basis, center = exact(advice.writes), exact(advice.basis), exact(advice.center)
+    left = written - writes @ basis
+    offset = center @ left
+    left_gap = column_distances(left * exact(advice.scales[:, None]))
     for rows in form.slabs():
-        hidden, apart = units(rows)
-        logits = (hidden @ writes) @ basis + hidden @ entries + offset
-        if form.direct is not None:
-            logits = logits + form.direct(rows)
+        hidden, apart = given(rows)
+        logits = (hidden @ writes) @ basis + offset
+        if past is not None:
+            logits = logits + past(rows)
         answers = right[rows]
-        bound: Array = np.zeros(logits.shape)
+        off_center = (hidden - center).largest_size / advice.scales
+        norms = np.sqrt(np.square(off_center).sum(axis=-1) + FLOOR)
+        bound = norms[..., None] * left_gap[answers]
         for distance, gap in zip(apart, gaps, strict=True):
             bound += distance[..., None] * gap[answers]
-        off_center = (hidden - exact(advice.center)).largest_size / advice.scales
-        for chosen, gap in zip(members, left_gaps, strict=True):
-            norms = np.sqrt(np.square(off_center[..., chosen]).sum(axis=-1) + FLOOR)
-            bound += norms[..., None] * gap[answers]
-        lowest = np.take_along_axis(logits.lower, answers[..., None], axis=-1)
-        margins = lowest - logits.upper
-        yield rows, margins - bound * ROOM - ROUNDING_LEFT * np.abs(margins)
+        margins = _margins(logits, answers)
+        margins = margins - bound * ROOM - ROUNDING_LEFT * np.abs(margins)
+        _compare_exactly(form, advice, rows, answers, margins)
+        yield rows, margins
+
+
+def _margins(logits: Ball, answers: NDArray[np.int64]) -> Array:
+    """How far the right answer's logit is above each at least."""
+    lowest: Array = np.take_along_axis(logits.lower, answers[..., None], axis=-1)
+    return lowest - logits.upper
+
+
+def _compare_exactly(
+    form: Form, advice: Advice, rows: slice, answers: NDArray[np.int64], margins: Array
+) -> None:
+    """Put the margins of the network's own logits where the advice leaves an answer open."""
+    chosen = range(form.order)[rows]
+    left_open = [entry for entry in advice.contested if entry[0] in chosen]
+    if not left_open:
+        return
+    exact_margins = _margins(form.logits(rows), answers)
+    for a, b, open_answers in left_open:
+        row = a - chosen.start
+        margins[row, b, open_answers] = exact_margins[row, b, open_answers]
 
 
 def column_distances(matrix: Ball) -> Array:
@@ -94,59 +124,80 @@ def column_distances(matrix: Ball) -> Array:
     return np.sqrt(np.maximum(distances.upper, 0.0)) * ROOM
 
 
-def _all_units(form: Form) -> Merged:
-    def of_rows(rows: slice) -> tuple[Ball, list[Array]]:
-        return form.of_rows(rows)[0], []
+def _all_units(form: Form) -> tuple[Given, OfRows | None]:
+    """What units give without a stream, and what goes past them."""
+    halves, tables = HALVES[form.activation], form.tables
+    if tables is None:
+        activation = ACTIVATIONS[form.activation]
+        return (lambda rows: (activation(form.read(rows)), [])), form.past
+    first, second = (_scaled(table @ form.readout, halves.share) for table in tables)
 
-    return of_rows
+    def past(rows: slice) -> Ball:
+        return first[rows, None] + second[None]
+
+    return (lambda rows: (halves.even(form.read(rows)), [])), past
+
+
+def _scaled(ball: Ball, factor: float) -> Ball:
+    """Times 0, 1/2 or 1, without a rounding but for underflow."""
+    return Ball(ball.mid * factor, ball.rad * factor + FLOOR)
 
 
 def _merged_writes(readout: Ball, reading: Reading) -> Ball:
-    """What merged units write: the sum of alpha_u W_u over their units, (merged, outputs)."""
+    """What merged units write: the sum of |alpha_u| W_u over their units, (merged, outputs)."""
     sums = np.zeros((reading.reads.shape[1], len(reading.owners)))
-    sums[reading.owners, np.arange(len(reading.owners))] = reading.factors
+    sums[reading.owners, np.arange(len(reading.owners))] = np.abs(reading.factors)
     return exact(sums) @ readout
 
 
-def _merged_units(stream: Stream, reading: Reading) -> Merged:
-    subspace, back, reads = (
-        exact(part) for part in (reading.subspace, reading.back, reading.reads)
-    )
+def _merged_units(form: Form, stream: Stream, reading: Reading) -> tuple[Given, OfRows]:
+    """What merged units give, how far the units of each group can be, and what goes past them."""
+    halves = HALVES[form.activation]
+    subspace, back = exact(reading.subspace), exact(reading.back)
     width, q = reading.subspace.shape
     kept = back @ stream.into_units  # Y W_in
     through = (exact(2 * np.eye(q)) - back @ subspace) @ kept  # A
     missed = stream.into_units - subspace @ kept  # N
-    own = _with_row(through, stream.biases)
+    linear = _scaled(subspace @ (through @ form.readout), halves.share)
+    past_bias = stream.past_bias + _scaled(stream.biases @ form.readout, halves.share)
+    past = stream.written(stream.unembedding + linear, past_bias)
+    own = Ball(
+        np.vstack([through.mid, stream.biases.mid]), np.vstack([through.rad, stream.biases.rad])
+    )
+    reads = exact(reading.reads)
     apart = own - reads[:, reading.owners] * exact(reading.factors)  # K
-    members = [reading.groups == group for group in range(reading.groups.max() + 1)]
-    squares = [_outer(apart[:, chosen]) for chosen in members]
-    missed_norms = []
-    for chosen in members:
-        squares_sum = np.square(missed[:, chosen].largest_size).sum()
-        missed_norms.append(np.sqrt(squares_sum + FLOOR) * ROOM)
     coordinates = stream.written(subspace, exact(np.zeros(q)))
     outside = stream.lengths(exact(np.eye(width)) - subspace @ back)  # |x'|
-    slope = GELU_SLOPE if stream.activation == "gelu" else 1.0
-    activation = ACTIVATIONS[stream.activation]
+    distances = _distances_of_groups(apart, missed, reading, halves)
 
-    def of_rows(rows: slice) -> tuple[Ball, list[Array]]:
+    def given(rows: slice) -> tuple[Ball, list[Array]]:
         z = coordinates(rows)
         with_one = side_by_side(z, exact(np.ones((*z.shape[:-1], 1))))
-        far = outside(rows)
+        return halves.even(with_one @ reads), distances(with_one, outside(rows))
+
+    return given, past
+
+
+def _distances_of_groups(
+    apart: Ball, missed: Ball, reading: Reading, halves: Halves
+) -> Callable[[Ball, Array], list[Array]]:
+    """(z, 1) and |x'| of pairs -> s |(z, 1) K_g| + (s + l) |x'| |N_g| of every group g."""
+    assert halves.slope is not None
+    slope, share = halves.slope, halves.share
+    squares, missed_norms = [], []
+    for group in range(reading.groups.max() + 1):
+        chosen = reading.groups == group
+        part = apart[:, chosen]
+        squares.append(part @ Ball(part.mid.T, part.rad.T))
+        of_missed = np.square(missed[:, chosen].largest_size).sum()
+        missed_norms.append(np.sqrt(of_missed + FLOOR) * ROOM)
+
+    def of_pairs(with_one: Ball, far: Array) -> list[Array]:
         distances = []
         for square, norm in zip(squares, missed_norms, strict=True):
             form_of_z = ((with_one @ square) * with_one).sum(axis=-1)
-            length = np.sqrt(np.maximum(form_of_z.upper, 0.0))
-            distances.append(slope * (length + far * norm) * ROOM)
-        return activation(with_one @ reads), distances
+            inside = np.sqrt(np.maximum(form_of_z.upper, 0.0))
+            distances.append((slope * inside + (slope + share) * far * norm) * ROOM)
+        return distances
 
-    return of_rows
-
-
-def _with_row(matrix: Ball, row: Ball) -> Ball:
-    return Ball(np.vstack([matrix.mid, row.mid]), np.vstack([matrix.rad, row.rad]))
-
-
-def _outer(matrix: Ball) -> Ball:
-    """K K^T"""
-    return matrix @ Ball(matrix.mid.T, matrix.rad.T)
+    return of_pairs

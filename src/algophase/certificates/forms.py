@@ -1,9 +1,9 @@
 """A network as one formula that every certificate uses:
 
-    logits(a, b) = hidden(a, b) W + direct(a, b)
+    logits(a, b) = act(read(a, b)) W + past(a, b)
 
-hidden(a, b): what its last hidden units give. W: what they write on the outputs. direct: what
-reaches the outputs past them, which only transformers have.
+read(a, b): what its last hidden units read. W: what they write on the outputs. past: what reaches
+the outputs past them, which only transformers have.
 
 Work on a single token is done once per token. A transformer's hidden units read
 
@@ -34,29 +34,31 @@ from algophase.core.settings import LinearSettings, MLPSettings, TransformerSett
 from algophase.networks import Network
 
 Weights = dict[str, Ball]
-# Rows of the first operand -> hidden units (rows, p, units), and what reaches the outputs past them
-# (rows, p, outputs).
-OfRows = Callable[[slice], tuple[Ball, Ball | None]]
+# Rows of the first operand -> something of each pair, (rows, p, n).
+OfRows = Callable[[slice], Ball]
 
 
 @dataclass(frozen=True)
 class Form:
     """A network in this form.
 
-    order: how many numbers there are; readout: W, (units, outputs); of_rows: hidden units and
-        direct logits of some rows of pairs.
-    table_operations, unit_operations: what tables of tokens take, and the hidden units of a pair;
-        without a stream.
-    stream, direct: of a transformer, the stream that its units read, and its direct logits alone.
+    order: how many numbers there are; readout: W, (units, outputs); activation: of the last hidden
+        units; read, past: as above, for rows of pairs.
+    tables: what units read of each operand, (p, units) each, where they read the sum of both.
+    table_operations: products that the tables take; layer_operations: products per pair before the
+        last hidden units. Both without a stream.
+    stream: of a transformer, what its units read from.
     """
 
     order: int
     readout: Ball
-    of_rows: OfRows
+    activation: str
+    read: OfRows
+    past: OfRows | None = None
+    tables: tuple[Ball, Ball] | None = None
     table_operations: int = 0
-    unit_operations: int = 0
+    layer_operations: int = 0
     stream: "Stream | None" = None
-    direct: Callable[[slice], Ball] | None = None
 
     @property
     def units(self) -> int:
@@ -74,9 +76,8 @@ class Form:
 
     def logits(self, rows: slice) -> Ball:
         """(rows, p, outputs)"""
-        hidden, direct = self.of_rows(rows)
-        logits = hidden @ self.readout
-        return logits if direct is None else logits + direct
+        logits = ACTIVATIONS[self.activation](self.read(rows)) @ self.readout
+        return logits if self.past is None else logits + self.past(rows)
 
 
 def form_of(network: Network) -> Form:
@@ -113,7 +114,7 @@ def weights_sha256(network: Network) -> str:
 def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
     first = weights["first"]
     second = weights["second"] if settings.own_tables else first
-    activation = ACTIVATIONS[settings.activation]
+    order, readout = network.task.modulus, weights["W_U"]
     if settings.join == "multiply":
         if settings.layer:
             raise InputError(
@@ -121,28 +122,32 @@ def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
                 "made for that"
             )
 
-        def products(rows: slice) -> tuple[Ball, None]:
-            return activation(first[rows, None] * second[None]), None
+        def products(rows: slice) -> Ball:
+            return first[rows, None] * second[None]
 
-        return Form(network.task.modulus, weights["W_U"], products, 0, 2 * settings.hidden)
-    if settings.join == "concatenate":
-        width = settings.width
-        into_first = weights["W"][:width] if settings.layer else None
-        into_second = weights["W"][width:] if settings.layer else None
-        if into_first is None or into_second is None:
-            raise InputError(
-                f"network {network.id} concatenates embeddings and has no layer; no certificate "
-                "is made for that"
-            )
-        reads = first @ into_first, second @ into_second
-    else:
-        reads = (first @ weights["W"], second @ weights["W"]) if settings.layer else (first, second)
+        return Form(order, readout, settings.activation, products)
+    if settings.join == "concatenate" and not settings.layer:
+        raise InputError(
+            f"network {network.id} concatenates embeddings and has no layer; no certificate is "
+            "made for that"
+        )
+    tables, operations = (first, second), 0
+    if settings.layer:
+        of_second = settings.width if settings.join == "concatenate" else 0
+        into_first = weights["W"][: of_second or None]
+        tables = first @ into_first, second @ weights["W"][of_second:]
+        operations = 2 * first.mid.size * settings.hidden
+    return Form(order, readout, settings.activation, _sums(tables), None, tables, operations)
 
-    def sums(rows: slice) -> tuple[Ball, None]:
-        return activation(reads[0][rows, None] + reads[1][None]), None
 
-    tables = 2 * first.mid.size * settings.hidden if settings.layer else 0
-    return Form(network.task.modulus, weights["W_U"], sums, tables, 2 * settings.hidden)
+def _sums(tables: tuple[Ball, Ball]) -> OfRows:
+    """What units read that add up a table of each operand."""
+    first, second = tables
+
+    def of_rows(rows: slice) -> Ball:
+        return first[rows, None] + second[None]
+
+    return of_rows
 
 
 def _linear(network: Network, settings: LinearSettings, weights: Weights) -> Form:
@@ -151,25 +156,21 @@ def _linear(network: Network, settings: LinearSettings, weights: Weights) -> For
     second = weights["embed2.weight"] if own_tables else first
     into = _turned(weights["l1.weight"])  # (width, hidden)
     half = settings.width // 2 if settings.model == "delta" else 0
-    into_first = into[:half] if half else into
-    into_second = into[half:]
-    of_first = first @ into_first + weights["l1.bias"]
-    of_second = second @ into_second
+    of_first = first @ into[: half or None] + weights["l1.bias"]
+    of_second = second @ into[half:]
     if settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
         of_second = of_second + weights["l1.bias"]
-    two_layers = "l2.weight" in weights
-    between = _turned(weights["l2.weight"]) if two_layers else None
+    tables, hidden = (of_first, of_second), settings.hidden
+    order, readout = network.task.modulus, _turned(weights["unembed.weight"])
+    sums, operations = _sums(tables), 2 * first.mid.size * hidden
+    if "l2.weight" not in weights:
+        return Form(order, readout, "relu", sums, None, tables, operations)
+    between = _turned(weights["l2.weight"])
 
-    def of_rows(rows: slice) -> tuple[Ball, None]:
-        hidden = relu(of_first[rows, None] + of_second[None])
-        if between is not None:
-            hidden = relu(hidden @ between + weights["l2.bias"])
-        return hidden, None
+    def second_layer(rows: slice) -> Ball:
+        return relu(sums(rows)) @ between + weights["l2.bias"]
 
-    hidden = settings.hidden
-    by_pair = 2 * hidden + (hidden * hidden + 2 * hidden if two_layers else 0)
-    readout = _turned(weights["unembed.weight"])
-    return Form(network.task.modulus, readout, of_rows, 2 * first.mid.size * hidden, by_pair)
+    return Form(order, readout, "relu", second_layer, None, None, operations, hidden * hidden)
 
 
 def _turned(matrix: Ball) -> Ball:
@@ -183,28 +184,38 @@ def _transformer(network: Network, settings: TransformerSettings, weights: Weigh
     tokens = [table[:p] + positions[0], second + positions[1]]
     if task.equals_sign:
         tokens.append(table[-1:] + positions[2])
+    values, outputs = weights["blocks.0.attn.W_V"], weights["blocks.0.attn.W_O"]
+    uniform = settings.attention_rate == 0
+    if uniform:  # all heads read alike: they are one head of all
+        values, outputs = _as_one_head(values, outputs)
     stream = Stream(
         p,
         tokens,
         _patterns(tokens, settings, weights),
-        weights["blocks.0.attn.W_V"],
-        weights["blocks.0.attn.W_O"],
+        values,
+        outputs,
         weights["blocks.0.mlp.W_in"],
         weights["blocks.0.mlp.b_in"],
-        settings.activation,
-        settings.attention_rate == 0,
+        weights["unembed.W_U"],
+        weights["blocks.0.mlp.b_out"] @ weights["unembed.W_U"],
+        uniform,
         table.shape[0] + len(tokens),
     )
-    unembedding = weights["unembed.W_U"]
-    activation = ACTIVATIONS[settings.activation]
-    hidden = stream.written(stream.into_units, stream.biases)
-    past_units = stream.written(unembedding, weights["blocks.0.mlp.b_out"] @ unembedding)
+    readout = weights["blocks.0.mlp.W_out"] @ stream.unembedding
+    read = stream.written(stream.into_units, stream.biases)
+    past = stream.written(stream.unembedding, stream.past_bias)
+    return Form(p, readout, settings.activation, read, past, stream=stream)
 
-    def of_rows(rows: slice) -> tuple[Ball, Ball]:
-        return activation(hidden(rows)), past_units(rows)
 
-    readout = weights["blocks.0.mlp.W_out"] @ unembedding
-    return Form(p, readout, of_rows, stream=stream, direct=past_units)
+def _as_one_head(values: Ball, outputs: Ball) -> tuple[Ball, Ball]:
+    """(heads, d, e) -> (1, d, heads e), and (heads, e, d) -> (1, heads e, d)."""
+    width = values.shape[1]
+    both = []
+    for part, axes in ((values, (1, 0, 2)), (outputs, (0, 1, 2))):
+        shape = (1, width, -1) if part is values else (1, -1, width)
+        mid = part.mid.transpose(axes).reshape(shape)
+        both.append(Ball(mid, part.rad.transpose(axes).reshape(shape)))
+    return both[0], both[1]
 
 
 @dataclass(frozen=True)
@@ -213,7 +224,8 @@ class Stream:
 
     tokens: (tokens, d) at each position; patterns: how much the last position reads of each, per
         head, (p or 1, p or 1, heads); values: W_V, (heads, d, e); outputs: W_O, (heads, e, d).
-    into_units, biases: W_in and b_in; uniform: whether the attention rate is 0.
+    into_units, biases: W_in and b_in; unembedding, past_bias: W_U, and b_out W_U; uniform: whether
+        the attention rate is 0.
     distinct_rows: rows of the embedding and of the positions, of which all tokens are sums.
     """
 
@@ -224,7 +236,8 @@ class Stream:
     outputs: Ball
     into_units: Ball
     biases: Ball
-    activation: str
+    unembedding: Ball
+    past_bias: Ball
     uniform: bool
     distinct_rows: int
 
@@ -298,7 +311,7 @@ def _patterns(tokens: list[Ball], settings: TransformerSettings, weights: Weight
     rate = settings.attention_rate
     scores = _scores(tokens, weights, settings)
     if rate == 0:
-        return [exact(np.ones((1, 1, settings.heads))) for _ in tokens]
+        return [exact(np.ones((1, 1, 1))) for _ in tokens]
     kept = exact(1.0) - exact(rate)
     return [exact(rate) * share + kept for share in softmax(scores)]
 

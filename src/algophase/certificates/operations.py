@@ -1,15 +1,19 @@
-"""How many operations a proof takes. A multiply-add, an addition, a comparison, an activation, an
-exponential or a root is one operation.
+"""How many operations a proof takes: multiply-adds of matrix products, from the stored weights to
+the verdict on the last pair.
 
-Counted is everything from the stored weights to the verdict on the last pair: tables of tokens, the
-attention of every pair, hidden units, logits, comparisons; for a compact proof also whatever
-its bounds need of the advice. Finding advice is free. Brute force is the cheapest exact way that we
-know: work on one token is done once per token, and W_out W_U is multiplied once.
+Counted are tables of tokens, the attention of every pair, hidden units and logits; for a compact
+proof whatever its bounds need of the advice, and answers that are compared exactly. Entries of the
+advice that are zero are not multiplied. Sums, activations, roots and comparisons are not counted,
+here or for brute force. Finding advice is free. Brute force is the cheapest exact way that we know:
+work on one token is done once per token, and W_out W_U is multiplied once.
 """
 
 from dataclasses import dataclass
 
-from algophase.certificates.advice import Advice
+import numpy as np
+
+from algophase.certificates.advice import Advice, Reading
+from algophase.certificates.balls import Array
 from algophase.certificates.forms import Form, Stream
 
 
@@ -27,62 +31,69 @@ class Operations:
 
 def count_operations(form: Form, advice: Advice) -> Operations:
     """Both counts for a network and the advice of its compact proof."""
-    n, v, units = form.order, form.outputs, form.units
-    merged, nonzero = len(advice.writes), _nonzero(advice)
-    write_groups = int(advice.groups.max()) + 1
-    # Distances between columns of a matrix: its products of columns, then one root each.
-    of_columns = v * (v + 1) // 2
-    fixed = nonzero["writes"] * v + nonzero["entries"] + merged * v
-    fixed += (merged + write_groups) * of_columns
-    by_pair = nonzero["writes"] + nonzero["basis"] + nonzero["entries"]
-    by_pair += 2 * merged + write_groups * v + 2 * v
+    pairs = form.order**2
+    brute_by_pair = form.layer_operations + form.units * form.outputs
     if form.stream is None or advice.reading is None:
-        brute = form.table_operations + n * n * (form.unit_operations + units * v + v)
-        return Operations(
-            form.table_operations + fixed + n * n * (form.unit_operations + by_pair), brute
-        )
-    stream = form.stream
-    width, q = advice.reading.subspace.shape
-    read_groups = int(advice.reading.groups.max()) + 1
-    square = (q + 1) * (q + 2) // 2
-    attention = _attention(stream)
-    readout = units * width * v
-    brute = attention + _carried(stream, units + v) + readout
-    brute += n * n * (_combined(stream, units + v) + units + units * v + v)
-    inner = stream.inner_width
-    lengths = 2 * inner * width * q + stream.distinct_rows * (inner * width + 2 * width * q)
-    lengths += 2 * (stream.heads + 1) * stream.token_rows * width
-    fixed += attention + _carried(stream, q + v) + lengths + readout
-    fixed += 2 * q * width * units + 2 * q * q * width + 2 * width * units
-    fixed += (q + 1) * units + units * square
-    fixed += units * v + (units + read_groups) * of_columns
-    by_pair += _combined(stream, q + v) + _combined(stream, 1)
-    by_pair += nonzero["reads"] + merged + read_groups * (square + v)
-    return Operations(fixed + n * n * by_pair, brute)
+        shared = form.table_operations
+        compact = shared + pairs * form.layer_operations
+        if form.tables is not None:
+            compact += 2 * form.order * form.units * form.outputs
+        brute = shared + pairs * brute_by_pair
+    else:
+        stream = form.stream
+        shared = _shared(stream, form)
+        compact = shared + _reading(stream, form, advice.reading)
+        columns = form.units + form.outputs
+        brute = shared + _carried(stream, columns)
+        brute += pairs * (_combined(stream) * columns + brute_by_pair)
+    return Operations(compact + _writing(form, advice), brute)
 
 
-def _nonzero(advice: Advice) -> dict[str, int]:
-    counts = {
-        "writes": int((advice.writes != 0).sum()),
-        "basis": int((advice.basis != 0).sum()),
-        "entries": int((advice.entries != 0).sum()),
-    }
-    if advice.reading is not None:
-        counts["reads"] = int((advice.reading.reads != 0).sum())
-    return counts
+def _nonzero(matrix: Array) -> int:
+    return int(np.count_nonzero(matrix))
 
 
-def _attention(stream: Stream) -> int:
-    """Queries, keys, scores, softmax and values."""
-    rows, inner, width = stream.token_rows, stream.inner_width, stream.into_units.shape[0]
+def _writing(form: Form, advice: Advice) -> int:
+    """What merged units write, the bound on what S B misses, and answers that are left open."""
+    outputs, merged = form.outputs, len(advice.writes)
+    read_groups = 0 if advice.reading is None else int(advice.reading.groups.max()) + 1
+    writes, basis = _nonzero(advice.writes), _nonzero(advice.basis)
+    fixed = writes * outputs + merged * outputs + merged * _column_pairs(outputs)
+    by_pair = writes + basis + (read_groups + 1) * outputs
+    exact_answers = sum(len(answers) + 1 for _, _, answers in advice.contested)
+    return fixed + form.order**2 * by_pair + merged * exact_answers
+
+
+def _column_pairs(columns: int) -> int:
+    return columns * (columns + 1) // 2
+
+
+def _shared(stream: Stream, form: Form) -> int:
+    """Values of the heads, attention, W_out W_U and b_out W_U."""
+    width, inner = stream.into_units.shape[0], stream.inner_width
     values = stream.distinct_rows * width * inner
+    readout = (form.units + 1) * width * form.outputs
     if stream.uniform:
-        return values
-    last, pairs = len(stream.tokens[-1].mid), stream.order**2
-    scores = rows * inner if last == 1 else pairs * inner + rows * inner
-    queries_and_keys = 2 * values
-    softmax = 2 * pairs * stream.heads * len(stream.tokens)
-    return values + queries_and_keys + scores + softmax
+        return values + readout
+    scores = stream.token_rows * inner * len(stream.tokens[-1].mid)
+    return 3 * values + scores + readout
+
+
+def _reading(stream: Stream, form: Form, reading: Reading) -> int:
+    """What merged units read, how far units can be from them, and the linear share."""
+    width, q = reading.subspace.shape
+    units, outputs, inner = form.units, form.outputs, stream.inner_width
+    groups = int(reading.groups.max()) + 1
+    fixed = q * width * units + q * width * q + q * q * units + width * q * units  # Y W_in, A, N
+    fixed += (q + 1) * units + (q + 1) * (q + 1) * units  # K, and K K^T
+    fixed += units * _column_pairs(outputs) + units * outputs  # distances of columns, merged units
+    fixed += q * units * outputs + width * q * outputs + units * outputs  # the linear share
+    fixed += _carried(stream, q + outputs)
+    outside = 2 * q * width
+    fixed += (inner + stream.distinct_rows) * outside + stream.distinct_rows * inner * width
+    by_pair = _combined(stream) * (q + outputs + 1)
+    by_pair += _nonzero(reading.reads) + groups * _column_pairs(q + 1)
+    return fixed + form.order**2 * by_pair
 
 
 def _carried(stream: Stream, columns: int) -> int:
@@ -93,7 +104,6 @@ def _carried(stream: Stream, columns: int) -> int:
     return (inner * width + stream.distinct_rows * (inner + width)) * columns
 
 
-def _combined(stream: Stream, columns: int) -> int:
-    """What the tables of a pair's tokens take to add up."""
-    parts = len(stream.tokens) * (1 if stream.uniform else stream.heads)
-    return (parts + 1) * columns
+def _combined(stream: Stream) -> int:
+    """Tables that a pair adds up, weighted."""
+    return len(stream.tokens) * stream.heads

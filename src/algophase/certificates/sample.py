@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algophase.certificates.advice import Advice, Numbers
-from algophase.certificates.balls import ACTIVATIONS, Array, exact
+from algophase.certificates.advice import Advice, Numbers, Reading
+from algophase.certificates.balls import ACTIVATIONS, HALVES, Array, Halves, exact
 from algophase.certificates.forms import Form, Stream
 
 MOST_PAIRS = 5000  # that a try is tested on
@@ -13,16 +13,29 @@ MOST_PAIRS = 5000  # that a try is tested on
 
 @dataclass(frozen=True)
 class Sample:
-    """Some pairs of a network, without errors. readout: centered over the outputs, which changes
-    no difference of two logits.
+    """Some pairs of a network, without errors.
+
+    given: what units give in a proof that keeps them as they are, (pairs, units); past: what goes
+        past them, (pairs, outputs). logits: the network's own.
+    stream: of a transformer, (pairs, d); direct: what goes past the units of the network itself.
+    rows: the first operands of these pairs; right: their answers, (pairs,).
+    readout: centered over the outputs, which changes no difference of two logits.
     """
 
-    hidden: Array  # (pairs, units)
-    direct: Array  # (pairs, outputs)
-    stream: Array | None  # (pairs, d)
-    rows: Numbers  # the first operands of these pairs
-    readout: Array  # (units, outputs)
-    right: Numbers  # (pairs,)
+    given: Array
+    past: Array
+    logits: Array
+    stream: Array | None
+    direct: Array
+    rows: Numbers
+    right: Numbers
+    readout: Array
+
+    @property
+    def is_right(self) -> np.ndarray:
+        """Which pairs the network answers right."""
+        answers = self.logits.argmax(axis=-1)
+        return np.asarray(answers == self.right)
 
 
 def sample_of(form: Form, right: Numbers) -> Sample:
@@ -31,68 +44,113 @@ def sample_of(form: Form, right: Numbers) -> Sample:
     """
     count = max(1, min(form.order, MOST_PAIRS // form.order))
     chosen = np.sort(np.random.default_rng(0).permutation(form.order)[:count])
-    hidden, direct, streams = [], [], []
-    width = 0 if form.stream is None else form.stream.into_units.shape[0]
     stream = None
     if form.stream is not None:
+        width = form.stream.into_units.shape[0]
         stream = form.stream.written(exact(np.eye(width)), exact(np.zeros(width)))
+    reads, directs, streams = [], [], []
     for row in chosen.tolist():
-        units, past_units = form.of_rows(slice(row, row + 1))
-        hidden.append(units.mid[0])
+        rows = slice(row, row + 1)
+        reads.append(form.read(rows).mid[0])
         shape = (form.order, form.outputs)
-        direct.append(np.zeros(shape) if past_units is None else past_units.mid[0])
+        directs.append(np.zeros(shape) if form.past is None else form.past(rows).mid[0])
         if stream is not None:
-            streams.append(stream(slice(row, row + 1)).mid[0])
+            streams.append(stream(rows).mid[0])
+    read, direct = np.concatenate(reads), np.concatenate(directs)
     readout = form.readout.mid - form.readout.mid.mean(axis=1, keepdims=True)
+    units = ACTIVATIONS[form.activation](exact(read)).mid
+    given, past = units, direct
+    halves = HALVES[form.activation]
+    if form.tables is not None or form.stream is not None:
+        given = halves.even(exact(read)).mid
+        past = direct + halves.share * read @ readout
     return Sample(
-        np.concatenate(hidden),
-        np.concatenate(direct),
+        given,
+        past,
+        units @ readout + direct,
         np.concatenate(streams) if streams else None,
+        direct,
         chosen,
-        readout,
         right[chosen].ravel(),
+        readout,
     )
 
 
-def _distances(matrix: Array) -> Array:
+def distances(matrix: Array) -> Array:
+    """Of each two columns."""
     products = matrix.T @ matrix
     squares = np.diag(products)
     return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
 
 
-def proved_share(
-    sample: Sample, stream: Stream | None, advice: Advice, outside: Array | float = 0.0
-) -> float:
-    """The share of the sample's pairs that a proof with this advice would reach. outside: |x'| of
-    each pair.
+@dataclass(frozen=True)
+class ReadUnits:
+    """Merged units on the sample's pairs: what they give (pairs, merged) and write
+    (merged, outputs), what goes past them, and the bound of what merging them misses.
     """
-    hidden, written = sample.hidden, sample.readout
-    bound: Array = np.zeros(sample.direct.shape)
-    if advice.reading is not None and stream is not None and sample.stream is not None:
-        reading = advice.reading
-        z = sample.stream @ reading.subspace
-        ones = np.ones((len(z), 1))
-        pre = sample.stream @ stream.into_units.mid + stream.biases.mid
-        rho = np.concatenate([z, ones], axis=1) @ reading.reads
-        apart = pre - rho[:, reading.owners] * reading.factors
-        missed = stream.into_units.mid - reading.subspace @ (reading.back @ stream.into_units.mid)
-        for group in range(int(reading.groups.max()) + 1):
-            chosen = reading.groups == group
-            length = np.linalg.norm(apart[:, chosen], axis=1)
-            length += outside * np.linalg.norm(missed[:, chosen])
-            bound += length[:, None] * _distances(sample.readout[chosen])[sample.right]
-        hidden = ACTIVATIONS[stream.activation](exact(rho)).mid
-        written = np.zeros((rho.shape[1], sample.readout.shape[1]))
-        np.add.at(written, reading.owners, reading.factors[:, None] * sample.readout)
-    left = written - advice.writes @ advice.basis - advice.entries
-    logits = hidden @ (written - left) + advice.center @ left + sample.direct
-    off_center = (hidden - advice.center) / advice.scales
-    scaled = left * advice.scales[:, None]
-    for group in range(int(advice.groups.max()) + 1):
-        chosen = advice.groups == group
-        lengths = np.linalg.norm(off_center[:, chosen], axis=1)
-        bound += lengths[:, None] * _distances(scaled[chosen])[sample.right]
+
+    given: Array
+    written: Array
+    past: Array
+    bound: Array
+
+
+def read_units(
+    sample: Sample, form: Form, stream: Stream, reading: Reading, outside: Array
+) -> ReadUnits:
+    """outside: |x'| of each pair."""
+    assert sample.stream is not None
+    halves = HALVES[form.activation]
+    coordinates = sample.stream @ reading.subspace
+    ones = np.ones((len(coordinates), 1))
+    rho = np.concatenate([coordinates, ones], axis=1) @ reading.reads
+    read = sample.stream @ stream.into_units.mid + stream.biases.mid
+    written = np.zeros((rho.shape[1], sample.readout.shape[1]))
+    np.add.at(written, reading.owners, np.abs(reading.factors)[:, None] * sample.readout)
+    given = halves.even(exact(rho)).mid
+    past = sample.direct + halves.share * read @ sample.readout
+    apart = read - rho[:, reading.owners] * reading.factors
+    bound = _reading_bound(sample, stream, reading, halves, apart, outside)
+    return ReadUnits(given, written, past, bound)
+
+
+def _reading_bound(
+    sample: Sample,
+    stream: Stream,
+    reading: Reading,
+    halves: Halves,
+    apart: Array,
+    outside: Array,
+) -> Array:
+    """apart: how far the network's units are from their merged ones, (pairs, units)."""
+    assert halves.slope is not None
+    into = stream.into_units.mid
+    missed = into - reading.subspace @ (reading.back @ into)
+    bound: Array = np.zeros((len(apart), sample.readout.shape[1]))
+    for group in range(int(reading.groups.max()) + 1):
+        chosen = reading.groups == group
+        length = halves.slope * np.linalg.norm(apart[:, chosen], axis=1)
+        length += (halves.slope + halves.share) * outside * np.linalg.norm(missed[:, chosen])
+        bound += length[:, None] * distances(sample.readout[chosen])[sample.right]
+    return bound
+
+
+def as_they_are(sample: Sample) -> ReadUnits:
+    """Units that are not merged."""
+    no_bound = np.zeros(sample.past.shape)
+    return ReadUnits(sample.given, sample.readout, sample.past, no_bound)
+
+
+def margins(sample: Sample, units: ReadUnits, advice: Advice) -> Array:
+    """How far the right answer is above each output at least, (pairs, outputs); infinite for the
+    right answer itself.
+    """
+    left = units.written - advice.writes @ advice.basis
+    logits = units.given @ (units.written - left) + advice.center @ left + units.past
+    off_center = np.linalg.norm((units.given - advice.center) / advice.scales, axis=1)
+    gaps = distances(left * advice.scales[:, None])
+    bound = units.bound + off_center[:, None] * gaps[sample.right]
     rows = np.arange(len(logits))
-    margins = logits[rows, sample.right][:, None] - logits - bound
-    margins[rows, sample.right] = np.inf
-    return float((margins.min(axis=1) > 0).mean())
+    least = logits[rows, sample.right][:, None] - logits - bound
+    least[rows, sample.right] = np.inf
+    return np.asarray(least)

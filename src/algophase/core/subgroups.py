@@ -120,3 +120,24 @@ def _conjugates(group: Group, subgroup: Members) -> Members:
     members = np.zeros((group.order, group.order), dtype=bool)
     members[group.elements[:, None], conjugated] = True
     return np.unique(members, axis=0)
+
+
+def few_cosets(group: Group, most: int) -> list[Numbers]:
+    """Every way to divide a group into cosets g H or H g of a subgroup, two to so many: the number
+    of the coset that each element is in, (n,). None where there are too many subgroups.
+    """
+    try:
+        classes = subgroup_classes(group)
+    except InputError:
+        return []
+    ways: dict[bytes, Numbers] = {}
+    for one in classes:
+        if not 2 <= group.order // one.order <= most:
+            continue
+        for members in one.members:
+            subgroup = np.flatnonzero(members)
+            for cosets in (group.table[:, subgroup], group.table[subgroup].T):
+                # A coset is named by its smallest element.
+                labels = np.unique(cosets.min(axis=1), return_inverse=True)[1]
+                ways.setdefault(labels.tobytes(), labels)
+    return list(ways.values())

@@ -1,0 +1,203 @@
+"""Merged units of a transformer: which units do nearly the same, and what they read together."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from algophase.certificates._writing import written_in_planes
+from algophase.certificates.advice import Advice, Numbers, Reading, principal, rounded
+from algophase.certificates.balls import Array, exact
+from algophase.certificates.forms import Form, Stream
+from algophase.certificates.sample import ReadUnits, Sample, read_units
+
+OWN_DIRECTIONS = 4  # of the stream that units of one frequency k read: the planes of k and 2k
+SMALLEST = 1e-9
+READ_CUTS = (0.02, 0.04, 0.06, 0.08, 0.11, 0.15)
+
+
+def groups_of_units(sample: Sample, start: Numbers | None) -> Numbers:
+    """Which units write in one plane of the outputs, (units,). start: a first guess."""
+    if start is None:
+        return np.zeros(len(sample.readout), dtype=np.int64)
+    scales = sample.given.std(axis=0) + SMALLEST
+    vectors = scales[:, None] * sample.readout
+    groups, count = start, int(start.max()) + 1
+    for _ in range(30):  # assigned and fitted in turns, as k-means does
+        reached = []
+        for group in range(count):
+            members = vectors[groups == group]
+            if not len(members):
+                members = np.zeros((1, vectors.shape[1]))
+            plane = principal(members)[1][:2]
+            reached.append(np.square(vectors @ plane.T).sum(axis=1))
+        nearest = np.stack(reached, axis=1).argmax(axis=1)
+        if np.array_equal(nearest, groups):
+            break
+        groups = nearest
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def units_of(form: Form, sample: Sample, stream: Stream, groups: Numbers, least: float) -> "Units":
+    """The hidden units, read through few directions of the stream: the first that each group of
+    units reads, then those that are left. least: of those, as a share of the largest.
+    """
+    sizes = np.linalg.norm(sample.readout, axis=1)
+    weights = stream.into_units.mid * sizes
+    parts = []
+    for group in range(int(groups.max()) + 1):
+        _, directions = principal(weights[:, groups == group].T)
+        parts.append(directions[:OWN_DIRECTIONS].T)
+    own = np.concatenate(parts, axis=1)
+    rest = weights - own @ np.linalg.lstsq(own, weights, rcond=None)[0]
+    values, directions = principal(rest.T)
+    more = directions[values > least * principal(weights.T)[0][0]].T
+    subspace = np.concatenate([own, more], axis=1)
+    back = np.asarray(np.linalg.pinv(subspace), dtype=np.float64)
+    return Units(form, sample, stream, groups, rounded(subspace), rounded(back))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Merged units. signs: of what each unit reads, against its merged unit."""
+
+    reading: Reading
+    signs: Array
+
+
+class Units:
+    """The hidden units of a transformer, to be merged."""
+
+    def __init__(
+        self,
+        form: Form,
+        sample: Sample,
+        stream: Stream,
+        groups: Numbers,
+        subspace: Array,
+        back: Array,
+    ) -> None:
+        assert sample.stream is not None
+        self.form, self.sample, self.stream = form, sample, stream
+        self.groups, self.subspace, self.back = groups, subspace, back
+        self.scales_freely = form.activation == "relu"  # relu(alpha x) = alpha relu(x)
+        outside = stream.lengths(exact(np.eye(len(subspace))) - exact(subspace) @ exact(back))
+        rows = [outside(slice(row, row + 1)).ravel() for row in sample.rows.tolist()]
+        self.outside = np.concatenate(rows)  # |x'|, (pairs,)
+        self.reads = np.vstack([back @ stream.into_units.mid, stream.biases.mid]).T  # by unit
+        coordinates = sample.stream @ subspace
+        coordinates = np.concatenate([coordinates, np.ones((len(coordinates), 1))], axis=1)
+        moments = coordinates.T @ coordinates / len(coordinates)
+        values, vectors = np.linalg.eigh(moments)
+        # What units read, times this root, has the length that it has on average over the pairs.
+        self.root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        self.images = self.reads @ self.root
+        self.lengths = np.maximum(np.linalg.norm(self.images, axis=1), SMALLEST)
+
+    def merged(self, fraction: float) -> Joined:
+        """So many merged units per unit; most to groups that matter most."""
+        writes = np.linalg.norm(self.sample.readout, axis=1)
+        weights = self.lengths * writes if self.scales_freely else writes
+        vectors = self.images / self.lengths[:, None] if self.scales_freely else self.images
+        importance = self.lengths * writes
+        owners = np.zeros(len(vectors), dtype=np.int64)
+        signs = np.ones(len(vectors))
+        count = 0
+        for group in range(int(self.groups.max()) + 1):
+            chosen = np.flatnonzero(self.groups == group)
+            share = importance[chosen].sum() / max(importance.sum(), SMALLEST)
+            wanted = max(1, round(fraction * len(vectors) * share))
+            bundles, signs[chosen] = bundled(vectors[chosen], weights[chosen], wanted)
+            owners[chosen] = count + bundles
+            count += int(bundles.max()) + 1
+        reads = np.zeros((count, self.reads.shape[1]))
+        for owner in range(count):
+            reads[owner] = self._read_together(owners == owner, signs)
+        return self._joined(reads, owners, signs)
+
+    def _read_together(self, chosen: Array, signs: Array) -> Array:
+        """What units read together: where units scale freely the direction that leaves least of
+        what they do, to first order; else their mean.
+        """
+        turned = signs[chosen, None] * self.images[chosen]
+        if self.scales_freely:
+            products = turned.T @ self.sample.readout[chosen]
+            image = principal(products.T)[1][0]
+        else:
+            weights = np.square(self.sample.readout[chosen]).sum(axis=1) + SMALLEST
+            image = weights @ turned / weights.sum()
+        return np.asarray(np.linalg.lstsq(self.root, image, rcond=None)[0])
+
+    def cut(self, joined: Joined, least: float) -> Joined:
+        """The same, where merged units read only their larger coordinates, fitted anew. least: the
+        share of what a merged unit reads below which a coordinate is left out.
+        """
+        reads = joined.reading.reads.T
+        lengths = np.linalg.norm(reads @ self.root, axis=1)
+        by_coordinate = np.abs(reads) * np.sqrt(np.square(self.root).sum(axis=0))
+        fitted = np.zeros_like(reads)
+        for owner, sizes in enumerate(by_coordinate):
+            kept = sizes > least * lengths[owner]
+            image = self.root @ reads[owner]
+            fitted[owner, kept] = np.linalg.lstsq(self.root[:, kept], image, rcond=None)[0]
+        return self._joined(fitted, joined.reading.owners, joined.signs)
+
+    def _joined(self, reads: Array, owners: Numbers, signs: Array) -> Joined:
+        reads = rounded(reads)
+        factors = signs
+        if self.scales_freely:
+            targets = (reads @ self.root)[owners]
+            squares = np.maximum(np.square(targets).sum(axis=1), SMALLEST**2)
+            factors = rounded((self.images * targets).sum(axis=1) / squares)
+        groups = self.groups
+        return Joined(Reading(self.subspace, self.back, reads.T, owners, factors, groups), signs)
+
+    def read(self, joined: Joined) -> ReadUnits:
+        """Merged units on the sample."""
+        return read_units(self.sample, self.form, self.stream, joined.reading, self.outside)
+
+    def advice(self, joined: Joined, units: ReadUnits, cut: float) -> Advice:
+        """The advice with what merged units write. cut: as in `cut`, of what they write."""
+        reading = joined.reading
+        group_of = np.zeros(len(units.written), dtype=np.int64)
+        group_of[reading.owners] = self.groups
+        written = written_in_planes(units, group_of, cut)
+        return replace(written, reading=reading)
+
+
+def bundled(vectors: Array, weights: Array, count: int) -> tuple[Numbers, Array]:
+    """Vectors (n, q) in so many bundles, where a vector and its opposite are alike: which bundle
+    each belongs to, and its sign there.
+    """
+    if count >= len(vectors):
+        return np.arange(len(vectors)), np.ones(len(vectors))
+    squares = np.square(vectors).sum(axis=1)
+    corners = [int((weights * squares).argmax())]
+    nearest = _squared_distances(vectors, squares, vectors[corners])[:, 0]
+    for _ in range(count - 1):
+        corners.append(int((weights * nearest).argmax()))
+        to_last = _squared_distances(vectors, squares, vectors[corners[-1:]])[:, 0]
+        nearest = np.minimum(nearest, to_last)
+    centers = vectors[corners].copy()
+    owners = np.full(len(vectors), -1)
+    for _ in range(40):
+        nearest_now = _squared_distances(vectors, squares, centers).argmin(axis=1)
+        if np.array_equal(nearest_now, owners):
+            break
+        owners = nearest_now
+        signs = _signs(vectors, centers[owners])
+        sums = np.zeros_like(centers)
+        np.add.at(sums, owners, (weights * signs)[:, None] * vectors)
+        totals = np.bincount(owners, weights, minlength=count)[:, None]
+        centers = np.where(totals > 0, sums / np.maximum(totals, 1e-300), centers)
+    signs = _signs(vectors, centers[owners])
+    return np.unique(owners, return_inverse=True)[1], signs
+
+
+def _squared_distances(vectors: Array, squares: Array, centers: Array) -> Array:
+    """Of each vector or its opposite to each center, whichever is nearer."""
+    products = np.abs(vectors @ centers.T)
+    return np.asarray(squares[:, None] + np.square(centers).sum(axis=1) - 2 * products)
+
+
+def _signs(vectors: Array, centers: Array) -> Array:
+    return np.where((vectors * centers).sum(axis=1) < 0, -1.0, 1.0)
