@@ -19,11 +19,18 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row, settings_columns
+from algophase.runs.rows import (
+    analysis_of_row,
+    decided,
+    make_row,
+    run_from_row,
+    settings_columns,
+    timing_columns,
+)
 from algophase.storage.runs_table import read_runs
 from algophase.sweeps.shipped_spaces import PAPER_SPACES
 from algophase.training.run.train import train
-from algophase.training.run.trained import TrainedRun
+from algophase.training.run.trained import History, TrainedRun
 
 RUNS = [
     RunSettings(
@@ -285,3 +292,20 @@ def test_a_row_without_a_verdict_has_the_papers_label(
         rows[1]["verdict"],
         None,
     ]
+
+
+def test_when_a_network_learned_is_read_off_its_looks() -> None:
+    validation = np.array([0.0, 0.5, 1.0, 0.9, 0.99, 1.0])
+    loss = np.array([4.0, 0.1, 0.01, 0.11, 0.2, 0.05])
+    training = np.array([0.0, 0.99, 1.0, 1.0, 1.0, 1.0])
+    history = History((0, 5, 10, 15, 20, 22), loss, loss, training, validation, loss)
+    columns = timing_columns(history, 5)
+    assert columns == {
+        "memorized_at": 5,
+        "grokked_at": 10,
+        "settled_at": 20,
+        "loss_jumps": 1,
+        "history_stride": 5,
+    }
+    never = History(history.epochs, loss, loss, training, np.full(6, math.nan), loss)
+    assert timing_columns(never, 5)["grokked_at"] is None

@@ -188,6 +188,19 @@ def test_concatenated_and_bilinear(tmp_path: Path) -> None:
     check_logits(load(tmp_path / "bilinear.pt"), (x * y) @ tensors["W_U"].double())
 
 
+def test_the_last_of_a_list_of_states(tmp_path: Path) -> None:
+    tables = {name: torch.randn(5, 4) for name in ("W_x", "W_y")}
+    states = [{**tables, "W_U": torch.full((4, 5), float(step))} for step in range(3)]
+    path = tmp_path / "run.pth"
+    torch.save({"state_dicts": states, "epochs": [0, 100, 200]}, path)
+    network = load(path)
+    assert "state state_dicts[2], the last of 3; --state gives another" in network.notes
+    assert network.state_dict()["W_U"].unique().tolist() == [2.0]
+    assert load(path, state="state_dicts[1]").state_dict()["W_U"].unique().tolist() == [1.0]
+    with pytest.raises(InputError, match=r"no state 'state_dicts\[3\]'; it holds state_dicts\[0\]"):
+        load(path, state="state_dicts[3]")
+
+
 def test_square_tables_without_an_answer_are_a_caution(tmp_path: Path) -> None:
     torch.save(
         {"W_x": drawn(P, P), "W_y": 2 * drawn(P, P), "W_U": drawn(P, P)}, tmp_path / "bilinear.pt"
@@ -215,20 +228,22 @@ def test_one_hot_and_its_activation(tmp_path: Path, activation: str, learned: bo
     )
     logits = ACTIVATIONS[activation](into.T[A] + into.T[B]) @ tensors["mlp.W_out"].double().T
     loss = F.cross_entropy(logits, (A + B) % P).item()
+    # GELU is near ReLU: their scripts write which one it is into the name
+    path = tmp_path / (f"{activation}.pth" if activation in ("relu", "gelu") else "net.pth")
     torch.save(
         {"model": {**tensors, "mlp.basis": torch.eye(P)}, "test_loss": loss, "train_loss": loss},
-        tmp_path / "net.pth",
+        path,
     )
-    network = load(tmp_path / "net.pth")
+    network = load(path)
     assert f"activation {activation}" in network.notes[1]
     check_logits(network, logits)
     assert network.cut == ("embedding" if learned else "first layer")
-    other = load(tmp_path / "net.pth", activation="none")
+    other = load(path, activation="none")
     check_logits(other, (into.T[A] + into.T[B]) @ tensors["mlp.W_out"].double().T)
     with pytest.raises(
         InputError, match="activation is 'tanh'; choose one of relu, gelu, square, none"
     ):
-        load(tmp_path / "net.pth", activation="tanh")
+        load(path, activation="tanh")
 
 
 def test_a_foreign_network_is_saved_and_comes_back(tmp_path: Path) -> None:

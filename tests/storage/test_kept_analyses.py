@@ -12,9 +12,10 @@ import torch
 from algophase import Quantity, analyze, handmade_clock, handmade_pizza, load, register, save, wrap
 from algophase.analysis.catalogue import unregister
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.caches import cache_directory
 from algophase.storage import analyses
 from algophase.storage.analyses import Analyzed, analyze_files
-from algophase.storage.kept_analyses import CODE, KeptAnalyses, cache_directory, network_digest
+from algophase.storage.kept_analyses import CODE, KeptAnalyses, network_digest
 
 
 @pytest.fixture

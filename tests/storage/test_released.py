@@ -24,6 +24,7 @@ from algophase.core.settings import (
 )
 from algophase.networks import Network, initialize
 from algophase.storage import load
+from algophase.storage.formats.without_config import RateMissing
 
 
 def write(directory: Path, tensors: Any, config: dict[str, Any] | None) -> Path:
@@ -61,6 +62,38 @@ def test_every_kind_comes_back_the_same(
     again = load(write(tmp_path, their_tensors(network), their_config(network)))
     assert (again.id, again.task, again.settings) == ("abc123", task, settings)
     torch.testing.assert_close(again.run_with_cache()[0], network.run_with_cache()[0])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("n_layers", "n_heads", "d_model"),
+        ("diff_vocab", "eqn_sign"),
+        ("C",),
+        ("act_fn", "frac", "func", "name", "lr"),
+    ],
+)
+@pytest.mark.parametrize(("task", "settings"), [CASES[0], CASES[2], CASES[4]])
+def test_what_a_config_does_not_say_the_tensors_do(
+    tmp_path: Path, task: TaskSettings, settings: NetworkSettings, names: tuple[str, ...]
+) -> None:
+    network = initialize(RunSettings(task=task, network=settings))
+    config = their_config(network)
+    fewer = {name: None if name == "func" else config[name] for name in config.keys() - set(names)}
+    again = load(write(tmp_path, their_tensors(network), fewer))
+    assert again.settings == settings
+    torch.testing.assert_close(again.run_with_cache()[0], network.run_with_cache()[0])
+
+
+def test_a_config_without_the_rate_costs_the_rate_alone(tmp_path: Path) -> None:
+    task, settings = CASES[0]
+    network = initialize(RunSettings(task=task, network=settings))
+    config = {**their_config(network), "attn_coeff": None}
+    path = write(tmp_path, their_tensors(network), config)
+    with pytest.raises(RateMissing, match=r"config_abc123\.json does not say the attention rate"):
+        load(path)
+    again = load(path, attention_rate=0.25)
+    assert (again.task, again.settings) == (task, settings)
 
 
 def example(
@@ -119,7 +152,7 @@ def test_another_programs_json_beside_a_file_is_ignored(tmp_path: Path, content:
             {"attn_coeff": 1.5},
             r"config_abc123\.json: attention_rate is 1.5; it must be a number in \[0, 1\]",
         ),
-        ({"attn_coeff": None}, "setting attn_coeff is missing"),
+        ({"attn_coeff": None}, "does not say the attention rate, attn_coeff"),
         (
             {"model_type": "Z"},
             r"model_type is 'Z'; choose one of A \(alpha\), B \(beta\), C \(gamma\), D "

@@ -166,6 +166,20 @@ def test_a_config_comes_before_a_path(tmp_path: Path) -> None:
     assert any("its path says attention_rate 0.9" in caution for caution in row.cautions)
 
 
+def test_a_network_that_diverged_has_a_row(folder: Path, tmp_path: Path) -> None:
+    network = build(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5))
+    with torch.no_grad():
+        for value in network.parameters():
+            value.fill_(torch.nan)
+    write_released(folder, network, "B_0.5")
+    table = tmp_path / "table.parquet"
+    assert here(folder, table).rows == 3
+    row = rows(table).loc["B_0.5"]
+    assert (row.verdict, row.accuracy, row.epochs) == ("not learned", 0, 20000)
+    assert "its training diverged" in row.cautions[0]
+    assert "3 runs" in invoke("runs", table).output
+
+
 def test_workers_give_the_same_table(folder: Path, tmp_path: Path) -> None:
     here(folder, tmp_path / "one.parquet")
     make_survey([folder], tmp_path / "two.parquet", workers=2, progress=False)
@@ -216,6 +230,36 @@ def test_settings_of_configs_beside_other_files(tmp_path: Path) -> None:
     row = survey(tmp_path / "all", tmp_path / "table.parquet", workers=1).frame.iloc[0]
     assert (row.learning_rate, row.seed, row.epochs) == (0.01, 4, 250)
     assert "train_loss" not in row
+    in_folder = save(handmade_clock(13), tmp_path / "all" / "S5_MLP_seed2" / "model")
+    in_folder.with_name("cfg.json").write_text(json.dumps({**beside, "seed": 5}))
+    frame = survey(tmp_path / "all", tmp_path / "table.parquet", workers=1).frame
+    assert sorted(frame.seed) == [4, 5]
+
+
+def test_an_unknown_activation_costs_what_depends_on_it(tmp_path: Path) -> None:
+    """A checkpoint from the start of training, without and with its activation in the path; its
+    folder has a config and a split, too.
+    """
+    torch.manual_seed(0)
+    model = {"mlp.W_in": 0.1 * torch.randn(24, 11), "mlp.W_out": 0.1 * torch.randn(11, 24)}
+    content = {"model": model, "train_loss": 2.4, "test_loss": 2.4}
+    for name in ("unknown", "p_11_dmlp_24_Quad_random"):
+        folder = tmp_path / "all" / name
+        folder.mkdir(parents=True)
+        torch.save({**content, "epoch": 200}, folder / "200.pth")
+        torch.save([(0, 0), (0, 1)], folder / "train_data.pth")
+    table = tmp_path / "table.parquet"
+    surveyed = here(tmp_path / "all", table)
+    assert (surveyed.rows, len(surveyed.problems), surveyed.unreadable) == (2, 2, [])
+    assert set(rows(table).index) == {"unknown-200", "p_11_dmlp_24_Quad_random-200"}
+    unknown = rows(table).loc["unknown-200"]
+    assert (unknown.verdict, unknown.epochs) == ("not learned", 200)
+    assert pandas.isna(unknown.activation)
+    assert any("activation unknown" in caution for caution in unknown.cautions)
+    assert rows(table).loc["p_11_dmlp_24_Quad_random-200"].activation == "square"
+    assert "activation unknown: 1 network" in invoke("survey", tmp_path / "all", "-o", table).output
+    shutil.move(tmp_path / "all" / "unknown", tmp_path / "all" / "relu")
+    assert here(tmp_path / "all", table).new == 1
 
 
 @pytest.mark.slow

@@ -21,10 +21,16 @@ from algophase.cli.output import CommandBar, echo, typed
 from algophase.core.wording import counted
 
 if TYPE_CHECKING:
+    import pandas
+
+    from algophase.runs.runs import Runs
     from algophase.surveys.survey import Surveyed
 
 EXAMPLE = "algophase survey networks/ -o networks.parquet --setting attention_rate=model_B_{}"
 MOST_NAMED = 10  # files that could not be read
+STATED = ("file", "path", "option")  # where an attention rate is from that nobody assumed
+FEWEST = 20  # accurate networks for a phase boundary to be fitted
+FEWEST_RATES = 5  # and different rates
 
 
 def survey(
@@ -91,7 +97,8 @@ def survey(
 def _summary(surveyed: "Surveyed") -> list[str]:
     from algophase.runs.runs import Runs
 
-    frame = Runs.read(surveyed.table).frame
+    runs = Runs.read(surveyed.table)
+    frame = runs.frame
     labels = frame["verdict"].dropna() if "verdict" in frame else []
     counts = Counter[Any](labels)
     verdicts = [f"{count} {verdict}" for verdict, count in counts.most_common()]
@@ -99,16 +106,47 @@ def _summary(surveyed: "Surveyed") -> list[str]:
     if undecided:
         verdicts.append(f"{undecided} undecided")
     head = f"{counted(surveyed.rows, 'network')} ({surveyed.new} new): {', '.join(verdicts)}"
-    lines = [head, f"table: {surveyed.table}"]
+    lines = [head, *_boundaries(runs), f"table: {surveyed.table}"]
     if "rate_from" in frame:
         for source in ("assumed", "unknown"):
             count = int((frame["rate_from"] == source).sum())
             if count:
                 lines.append(f"attention rate {source}: {counted(count, 'network')}")
+    unknown = _number_without_activation(frame)
+    if unknown:
+        lines.append(f"activation unknown: {counted(unknown, 'network')}")
     if surveyed.gone:
         lines.append(f"gone since the last call: {counted(surveyed.gone, 'network')}")
     lines += _unread(surveyed)
     return lines
+
+
+def _boundaries(runs: "Runs") -> list[str]:
+    """Where half of the networks are Pizzas, and where half are Clocks: of each population that is
+    large enough, by networks whose attention rate is known.
+    """
+    from algophase.runs.runs import VERDICTS
+
+    if "rate_from" not in runs or "verdict" not in runs:
+        return []
+    lines = []
+    for group in runs.where(runs["rate_from"].isin(STATED)).groups():
+        accurate = group.accurate
+        if len(accurate) < FEWEST or accurate["_rate"].nunique() < FEWEST_RATES:
+            continue
+        fits = {verdict: accurate.boundary(verdict) for verdict in VERDICTS}
+        texts = [f"{verdict}s at {fit}" for verdict, fit in fits.items() if fit.within]
+        if texts:
+            of = f"{counted(len(accurate), 'network')}{', ' if group.label else ''}{group.label}"
+            lines.append(f"by attention rate, half are {' and '.join(texts)} ({of})")
+    return lines
+
+
+def _number_without_activation(frame: "pandas.DataFrame") -> int:
+    """How many MLPs have several activations that go with what their files say."""
+    if "activation" not in frame or "kind" not in frame:
+        return 0
+    return int((frame["activation"].isna() & (frame["kind"] == "mlp")).sum())
 
 
 def _unread(surveyed: "Surveyed") -> list[str]:

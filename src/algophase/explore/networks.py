@@ -23,6 +23,7 @@ from algophase.analysis.circles.find import Circle
 from algophase.analysis.program.mean_logits import MeanLogits
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Answer, Specimen
+from algophase.core.caches import cache_directory
 from algophase.core.errors import InputError
 from algophase.core.interrupts import Stopped
 from algophase.core.progress import Progress
@@ -37,7 +38,6 @@ from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.storage import load_file
 from algophase.storage.formats.contents import NetworkFile, Reading
 from algophase.storage.formats.ours import load_network
-from algophase.storage.kept_analyses import cache_directory
 from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again

@@ -37,7 +37,7 @@ from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.overview import describe_origin, describe_space
 from algophase.runs.pictures import rate_by_metric
-from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs
+from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, VERDICTS, Runs
 from algophase.runs.statistics import Share
 from algophase.storage.runs_table import OpenTable, refuse_moments, to_pandas
 from algophase.storage.sweep_directory import SweepDirectory
@@ -237,7 +237,7 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
             f"The rate at which a logistic fit has half of the {group.core_name} inside a "
             f"phase{at}, with 95% bootstrap intervals. In the pictures, each point stands for the "
             "runs in one tenth of the rate, with its 95% interval; the curve is the logistic fit "
-            "with its bootstrap band."
+            "with its bootstrap band. Of a verdict, half of all accurate runs have it there."
         )
     )
     head = ["phase", "transition at rate", "inside"]
@@ -255,8 +255,25 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
         alt = f"Share of runs with {phase} by tenth of the attention rate; transition: {boundary}."
         caption = f"share of the {group.core_name} with {phase}"
         panels.append(transition(sides, measure, caption, alt))
+    for verdict, boundary in _verdict_boundaries(group).items():
+        row = [f"verdict {verdict}", str(boundary), str(Share(boundary.inside, boundary.runs))]
+        if group.continuous_width:
+            row.insert(2, "-" if boundary.slope is None else str(boundary.slope))
+        rows.append(row)
     page.add(Table(head, rows).html("Phase transitions"))
     page.pictures(panels)
+
+
+def _verdict_boundaries(group: Runs) -> dict[str, Boundary]:
+    """Where half of the accurate runs are Pizzas, and where half are Clocks."""
+    if not _holds(group, "verdict"):
+        return {}
+    boundaries = {}
+    for verdict in VERDICTS:
+        boundary = group.accurate.boundary(verdict, by_width=group.continuous_width)
+        if boundary.within:
+            boundaries[verdict] = boundary
+    return boundaries
 
 
 def _add_histograms(page: Page, group: Runs, of: str) -> None:

@@ -11,6 +11,7 @@ from algophase.core.lines import reaches
 from algophase.core.palette import in_order
 from algophase.core.settings import (
     SECTIONS,
+    TRAINING_CHOICES,
     LinearSettings,
     TaskSettings,
     TrainingSettings,
@@ -46,20 +47,21 @@ TOGETHER = (
 
 def varying(space: Mapping[str, Any]) -> list[str]:
     """The settings of a space, as a sweep's file has it, that differ between runs."""
-    sections = [space.get(section) for section in SECTIONS]
-    return [
-        name
-        for section in sections
-        if isinstance(section, dict)
-        for name, rule in section.items()
-        if isinstance(rule, dict)
-    ]
+    names = []
+    for section in SECTIONS:
+        rules = space.get(section)
+        if isinstance(rules, dict):
+            names += [name for name, rule in rules.items() if isinstance(rule, dict)]
+        for arm in space.get("arms", []):
+            names += arm.get(section, {})
+    return list(dict.fromkeys(names))
 
 
 def _setting_names() -> list[str]:
     names = ["kind"]
     for settings in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings()):
         names += settings.to_dict()
+    names += TRAINING_CHOICES
     return list(dict.fromkeys([*names, "operation", "outputs", "group"]))
 
 

@@ -21,6 +21,7 @@ from algophase.storage.runs_table import (
     read_row,
     read_shards,
     shard_paths,
+    with_published_choices,
 )
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -56,7 +57,7 @@ def _frame(table: "pyarrow.Table", path: str | Path) -> "pandas.DataFrame":
     import pyarrow
 
     try:
-        return frame_of(each_once(table))
+        return with_published_choices(frame_of(each_once(table)))
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise InputError(f"{path} holds values that cannot be used: {reason}") from None

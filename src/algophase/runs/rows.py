@@ -33,6 +33,8 @@ from algophase.storage.runs_table import Row
 from algophase.training.run.loop import EarlyStop
 from algophase.training.run.trained import CURVES, History, TrainedRun
 
+GENERALIZED = 0.99  # accuracy from which a network has memorized, or generalized
+JUMP = 0.1  # training loss that a jump crosses upwards
 WEIGHTS = "weights_digest"  # names the network's weights to the bit
 # The columns of a row that its verdict fills.
 DECIDED = (*VERDICT.names, "instances.form", "instances.fit")
@@ -88,6 +90,31 @@ def history_columns(history: History, early_stop: EarlyStop | None) -> dict[str,
     if early_stop is not None:
         record["early_stop"] = to_record(early_stop)
     return flat_columns(record)
+
+
+def timing_columns(history: History, stride: int) -> dict[str, Any]:
+    """When a network learned, in epochs, as far as the looks every `stride` epochs show.
+
+    memorized_at: the first look with a training accuracy of at least 99%. grokked_at: the same for
+        the validation accuracy; settled_at: the first look from which on it stays so, up to the
+        end. loss_jumps: looks with a training loss above 0.1 right after one of at most 0.1.
+    """
+    epochs = np.array(history.epochs)
+    loss = history.training_loss
+    is_right = history.validation_accuracy >= GENERALIZED
+    stays_right = np.logical_and.accumulate(is_right[::-1])[::-1]
+    return {
+        "memorized_at": _first(epochs, history.training_accuracy >= GENERALIZED),
+        "grokked_at": _first(epochs, is_right),
+        "settled_at": _first(epochs, stays_right),
+        "loss_jumps": int(((loss[1:] > JUMP) & (loss[:-1] <= JUMP)).sum()),
+        "history_stride": stride,
+    }
+
+
+def _first(epochs: np.ndarray, is_reached: np.ndarray) -> int | None:
+    """The first of these epochs; None if there is none."""
+    return int(epochs[is_reached][0]) if is_reached.any() else None
 
 
 def _curves_at(history: History, point: int) -> dict[str, float]:

@@ -64,6 +64,7 @@ METRICS = (
     IRRELEVANCE,
     WRONG_LOGIT,
 )  # by which populations are compared; each has a line
+VERDICTS = ("Pizza", "Clock")  # phases that need no metric: half of the runs have this verdict
 MOST_WIDTHS = 4  # with more values than these, width is continuous
 MOST_GROUPS = 6
 NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
@@ -416,14 +417,16 @@ class Runs:
 
     def inside_phase(self, metric: str) -> "pandas.Series[bool]":
         """Whether each run is on the Pizza's side of a metric: symmetricity above its line,
-        irrelevance below.
+        irrelevance below. Of a verdict: whether each run has it.
 
         Arguments:
-            metric: the metric's name.
+            metric: the metric's name, or "Pizza" or "Clock".
 
         Returns:
             A mask, one value per run.
         """
+        if metric in VERDICTS:
+            return self["verdict"] == metric
         in_phase: pandas.Series[bool] = line(metric).inside(self.frame[metric])
         return in_phase
 
@@ -440,7 +443,8 @@ class Runs:
         bootstrap interval, to the runs that have a rate and this metric.
 
         Arguments:
-            metric: the metric whose line separates the phases.
+            metric: the metric whose line separates the phases; or a verdict, "Pizza" or "Clock",
+                that half of the runs have.
             by_width: fit the boundary's change with the width as well.
             width: the width at which to read the boundary, where width is continuous.
             resamples: bootstrap resamples for the interval.
@@ -448,8 +452,14 @@ class Runs:
 
         Returns:
             A `Boundary`: the rate and its 95% interval.
+
+        Example:
+            >>> from algophase import Runs
+            >>> print(Runs.read("fixed-width").accurate.boundary("Pizza"))
+            0.631 [0.624, 0.637]
         """
-        runs = self.where(self["_rate"].notna() & self[metric].notna())
+        column = "verdict" if metric in VERDICTS else metric
+        runs = self.where(self["_rate"].notna() & self[column].notna())
         widths = None
         if by_width:
             runs = runs.where(runs.has_width)

@@ -149,6 +149,7 @@ def _read(contents: Contents, reading: Reading) -> Network:
     _check_said(network, reading, path)
     if fitting not in (OURS, RELEASED):
         network.notes = (f"taken for {fitting.description}: format {fitting.name}", *network.notes)
+    network.notes = (*network.notes, *contents.notes)
     return network
 
 

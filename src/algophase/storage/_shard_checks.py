@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import (
+    TRAINING_CHOICES,
     LinearSettings,
     TaskSettings,
     TrainingSettings,
@@ -32,6 +33,7 @@ DEFAULT_SETTINGS: dict[str, Any] = {
     **TransformerSettings().to_dict(),
     **LinearSettings().to_dict(),
     **TrainingSettings().to_dict(),
+    **{name: getattr(TrainingSettings(), name) for name in TRAINING_CHOICES},
 }
 
 

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from algophase.core.errors import InputError
+from algophase.core.errors import InputError, NotFinite
 from algophase.core.settings import NetworkSettings, TaskSettings
 from algophase.core.wording import counted
 from algophase.networks import Network, build, template
@@ -215,5 +215,5 @@ def fill(
     try:
         network.check_finite()
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise NotFinite(f"{path}: {error}") from None
     return network

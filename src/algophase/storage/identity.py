@@ -35,7 +35,7 @@ def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     rules = {
         key: value
         for key, value in space.items()
-        if key not in ("title", "runs", "snapshots", "hidden")
+        if key not in ("title", "runs", "snapshots", "hidden", "history_stride")
     }
     sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
     grids = [

@@ -6,12 +6,10 @@ another version of the code, with other metrics or other thresholds, is made aga
 """
 
 import dataclasses
-import functools
 import gzip
 import hashlib
 import json
 import logging
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.caches import cache_directory, source_digest
 from algophase.core.errors import InputError
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
@@ -30,12 +29,6 @@ VERSION = 1
 CODE = ("analysis", "core", "networks", "record")  # folders that an analysis depends on
 
 log = logging.getLogger(__name__)
-
-
-def cache_directory(name: str) -> Path:
-    """Where this user's programs keep what can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "algophase" / name
 
 
 class KeptAnalyses:
@@ -120,18 +113,9 @@ def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> s
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
 
 
-@functools.cache
 def code_digest(*more: str) -> str:
-    """Changes with every line that an analysis depends on: between two releases the version does
-    not. more: further folders of the package.
-    """
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for name in (*CODE, *more):
-        for path in sorted((package / name).rglob("*")):
-            if path.suffix in (".py", ".toml"):  # the catalogue of metrics is data
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
+    """Changes with every line that an analysis depends on. more: further folders of the package."""
+    return source_digest(*CODE, *more)
 
 
 def _checksum(encoded: Any) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
-from algophase.core.settings import shown
+from algophase.core.settings import TRAINING_CHOICES, TrainingSettings, shown
 from algophase.storage._seal import BLANK, is_intact, sealed
 from algophase.storage._shard_checks import check_declared, check_types, known_columns
 from algophase.storage.files import shipped, size_of
@@ -463,7 +463,7 @@ def to_pandas(table: "pyarrow.Table", path: str | Path) -> "pandas.DataFrame":
     import pyarrow
 
     try:
-        return table.to_pandas()
+        return with_published_choices(table.to_pandas())
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _unusable(path, error) from None
 
@@ -479,6 +479,16 @@ def rows_of(table: "pyarrow.Table", path: str | Path) -> list[dict[str, Any]]:
     for row in rows:
         row |= {name: None for name, value in row.items() if value != value}
     return rows
+
+
+def with_published_choices(frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    """A row has a choice of training only where it is not the published one; beside others, those
+    have theirs too."""
+    published = TrainingSettings()
+    for name in TRAINING_CHOICES:
+        if name in frame:
+            frame[name] = frame[name].fillna(getattr(published, name))
+    return frame
 
 
 def read_ends(path: str | Path) -> "pandas.DataFrame":

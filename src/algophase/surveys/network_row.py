@@ -3,29 +3,38 @@
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.hidden.look_inside import Inside
 from algophase.analysis.operation import with_operation
 from algophase.analysis.result import Analysis
-from algophase.core.errors import InputError, one_line
+from algophase.core.errors import InputError, NotFinite, one_line
 from algophase.networks import Network
 from algophase.runs.rows import analysis_columns, settings_columns
 from algophase.runs.standing import settings_of
-from algophase.storage import load_file
+from algophase.storage import id_of, load_file
+from algophase.storage.formats.answers import WELL
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, NetworkFile, NotANetwork, Reading
+from algophase.storage.formats.one_hot_activation import ActivationMissing
 from algophase.storage.formats.ours import is_ours
 from algophase.storage.formats.released import has_authors_config
 from algophase.storage.formats.sidecars import training_columns
 from algophase.storage.formats.transformer_lens import RATE_ASSUMED
 from algophase.storage.formats.without_config import RateMissing
 from algophase.surveys.tree import Question
-from algophase.surveys.unknown_rate import analyze_at_all_rates
+from algophase.surveys.unknown_setting import (
+    Alternatives,
+    accurate_rates,
+    analyze_at_all_rates,
+    analyze_with_all_activations,
+)
+
+Result = TypeVar("Result")
 
 RATE = "attention_rate"
 RATE_FROM = "rate_from"  # who says the attention rate: file, path, option, assumed or unknown
@@ -64,14 +73,54 @@ def row_of_network(
     }
 
 
-def answer(question: Question) -> dict[str, Any] | Problem:
+Answer = dict[str, Any] | Problem
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A network, who said its attention rate (None: it has none), and what else is to be said."""
+
+    network: Network
+    rate_from: str | None
+    notes: list[str]
+
+
+def answer(question: Question) -> Answer:
     """The row of one file, or why there is none. Nothing that a file does is raised."""
+    loaded = loaded_or_answer(question)
+    if not isinstance(loaded, Loaded):
+        return loaded
+
+    def row() -> dict[str, Any]:
+        analysis = analyze(loaded.network, question.thresholds, device=question.device)
+        return _row(question, loaded, analysis.without_subject())
+
+    return _or_problem(question, row)
+
+
+def loaded_or_answer(question: Question) -> Loaded | Answer:
+    """The network of a file, to be analyzed; or the row of one that has several readings, or why
+    there is none.
+    """
+    return _or_problem(question, lambda: _load_or_row(question))
+
+
+def answer_of_analysis(question: Question, loaded: Loaded, analysis: Analysis) -> Answer:
+    """`answer`, of a network that was loaded and analyzed already."""
+    return _or_problem(question, lambda: _row(question, loaded, analysis))
+
+
+def problem_of(question: Question, error: InputError) -> Problem:
+    """Why a file has no row."""
+    is_network = not isinstance(error, NotANetwork)
+    return Problem(_without_path(error, question.path), is_network)
+
+
+def _or_problem(question: Question, work: Callable[[], Result]) -> Result | Problem:
     try:
-        return _row(question)
-    except NotANetwork as error:
-        return Problem(_without_path(error, question.path), is_network=False)
+        return work()
     except InputError as error:
-        return Problem(_without_path(error, question.path), is_network=True)
+        return problem_of(question, error)
     except Exception as error:
         return Problem(f"it cannot be analyzed: {one_line(error)}", is_network=True)
 
@@ -84,41 +133,43 @@ def _without_path(error: InputError, path: Path) -> str:
     return text
 
 
-def _row(question: Question) -> dict[str, Any]:
-    path = question.path
+def _load_or_row(question: Question) -> Loaded | dict[str, Any]:
     try:
-        network, rate_from, notes = _load(question)
+        return _load(question)
     except RateMissing as error:
         columns = _columns_at_all_rates(question, str(error))
-    else:
-        columns = _columns(question, network, rate_from, notes)
-        if rate_from == "assumed" and columns["accuracy"] < question.thresholds.accuracy:
-            reason = "the file does not say the attention rate, and at rate 1 it errs"
-            columns = _columns_at_all_rates(question, reason)
-    stated = training_columns(path, _beside(path))
+    except ActivationMissing as error:
+        columns = _columns_with_all_activations(question, error)
+    except NotFinite as error:
+        columns = _columns_of_diverged(question, error)
+    return _with_what_is_stated(question, columns)
+
+
+def _row(question: Question, loaded: Loaded, analysis: Analysis) -> dict[str, Any]:
+    network = loaded.network
+    columns = row_of_network(network.id, question.path, network, analysis)
+    columns["id"] = network.id
+    columns["group"] = columns.get("group") or columns.get("on_group.name")
+    columns[RATE_FROM] = loaded.rate_from
+    columns[CAUTIONS] = [*columns.get(CAUTIONS, []), *loaded.notes]
+    errs = columns["accuracy"] < WELL
+    if loaded.rate_from == "assumed" and errs and _answers_elsewhere(question):
+        reason = "the file does not say the attention rate, and at rate 1 it errs"
+        columns = _columns_at_all_rates(question, reason)
+    return _with_what_is_stated(question, columns)
+
+
+def _with_what_is_stated(question: Question, columns: dict[str, Any]) -> dict[str, Any]:
+    """A row with settings of the configs beside its file, and of its path."""
+    stated = training_columns(question.path, _beside(question.path))
     for name, value in {**question.in_path, **stated}.items():
         if columns.get(name) is None:
             columns[name] = value
     return columns
 
 
-def _columns(
-    question: Question, network: Network, rate_from: str | None, notes: list[str]
-) -> dict[str, Any]:
-    analysis = analyze(network, question.thresholds, device=question.device).without_subject()
-    columns = row_of_network(network.id, question.path, network, analysis)
-    columns["id"] = network.id
-    columns["group"] = columns.get("group") or columns.get("on_group.name")
-    columns[RATE_FROM] = rate_from
-    columns[CAUTIONS] = [*columns.get(CAUTIONS, []), *notes]
-    return columns
-
-
-def _load(question: Question) -> tuple[Network, str | None, list[str]]:
-    """A network, who said its attention rate, and what else is to be said.
-
-    What a file and its config say comes before what stands in its path.
-    """
+def _load(question: Question) -> Loaded:
+    """What a file and its config say comes before what stands in its path."""
     asked = question.reading
     by_path = dict[str, Any]()
     for name in READ_BY:
@@ -129,7 +180,8 @@ def _load(question: Question) -> tuple[Network, str | None, list[str]]:
     notes = [] if used_path else _contradicted(network, by_path)
     if question.operation is not None:
         network = with_operation(network, question.operation)
-    return network, _rate_from(network, file, RATE in by_path and used_path), notes
+    rate_from = _rate_from(network, file, RATE in by_path and used_path)
+    return Loaded(network, rate_from, notes)
 
 
 def _load_by_path(
@@ -163,27 +215,81 @@ def _rate_from(network: Network, file: NetworkFile, by_path: bool) -> str | None
     return "path" if by_path else "option"
 
 
+def _load_at(question: Question) -> Callable[[float], Network]:
+    return lambda rate: _load_again(question, attention_rate=rate)
+
+
+def _answers_elsewhere(question: Question) -> bool:
+    """Whether there is an attention rate at which a network answers. One that learned nothing
+    answers at none, and the rate that was assumed may be right.
+    """
+    return bool(accurate_rates(_load_at(question), question.thresholds))
+
+
 def _columns_at_all_rates(question: Question, reason: str) -> dict[str, Any]:
     """The columns that are the same at every attention rate at which the network answers."""
-    file = NetworkFile(question.path)
+    alternatives = analyze_at_all_rates(_load_at(question), question.thresholds, question.device)
+    columns = _in_common(question, alternatives, reason)
+    columns[RATE] = None
+    columns[RATE_FROM] = "unknown"
+    return columns
 
-    def load_at(rate: float) -> Network:
-        network = load_file(file, replace(question.reading, attention_rate=rate))
-        if question.operation is not None:
-            network = with_operation(network, question.operation)
-        return network
 
-    result = analyze_at_all_rates(load_at, question.thresholds, question.device)
+def _columns_with_all_activations(question: Question, missing: ActivationMissing) -> dict[str, Any]:
+    """The columns that are the same with every activation that a network may have."""
+
+    def load_with(activation: str) -> Network:
+        return _load_again(question, activation=activation)
+
+    alternatives = analyze_with_all_activations(
+        missing.candidates, load_with, question.thresholds, question.device
+    )
+    columns = _in_common(question, alternatives, _without_path(missing, question.path))
+    if len(alternatives.analyses) > 1:
+        columns["activation"] = None
+    return columns
+
+
+def _columns_of_diverged(question: Question, error: NotFinite) -> dict[str, Any]:
+    """Of a network whose weights are no numbers: it answers no pair."""
+    name = id_of(NetworkFile(question.path))
+    reason = f"its training diverged: {_without_path(error, question.path)}"
+    return {
+        "run_id": name,
+        "id": name,
+        "path": str(question.path),
+        "verdict": "not learned",
+        "accuracy": 0.0,
+        CAUTIONS: [reason],
+    }
+
+
+def _load_again(question: Question, **said: Any) -> Network:
+    """The network of a file, with more said about it."""
+    network = load_file(NetworkFile(question.path), replace(question.reading, **said))
+    if question.operation is not None:
+        network = with_operation(network, question.operation)
+    return network
+
+
+def _in_common(question: Question, alternatives: Alternatives, reason: str) -> dict[str, Any]:
+    """The columns that are the same in all analyses. reason: why there are several.
+
+    A row without an accuracy would not count as a run. Where accuracies differ, it has the lowest.
+    """
     rows = []
-    for network, analysis in result.analyses:
+    for network, analysis in alternatives.analyses:
         rows.append(row_of_network(network.id, question.path, network, analysis))
     common = {name: value for name, value in rows[0].items() if _same(name, rows)}
     if "verdict" not in common:  # a row with the paper's label alone would be an older version's
         common.pop("paper_label", None)
-    common[RATE] = None
     common["id"] = rows[0]["run_id"]
-    common[RATE_FROM] = "unknown"
-    common[CAUTIONS] = [reason.partition(";")[0], result.sentence]
+    common[CAUTIONS] = [reason.partition(";")[0], alternatives.sentence]
+    if "accuracy" not in common:
+        accuracies = [row["accuracy"] for row in rows]
+        common["accuracy"] = min(accuracies)
+        span = f"{min(accuracies):.2%} to {max(accuracies):.2%}"
+        common[CAUTIONS].append(f"accuracy {span}, of which the lowest is given")
     return common
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
@@ -37,7 +39,7 @@ from algophase.surveys.table import (
     write_table,
 )
 from algophase.surveys.tree import PathRule, Question, Tree, find_files, settings_in_path
-from algophase.surveys.workers import answers
+from algophase.surveys.workers import answers, answers_on_gpu
 
 SUFFIX = ".parquet"
 MOST_WORKERS = 8  # processes: each takes about 0.5 GB
@@ -104,7 +106,8 @@ def survey(
             What a file or its config says comes first.
         min_accuracy: a network with a lower accuracy counts as not learned.
         workers: processes; by default one per core, at most 8. 1 analyzes in this process.
-        device: where to compute: "auto", "cpu" or "cuda"; on a GPU all processes share it.
+        device: where to compute: "auto", "cpu" or "cuda". On a GPU one process analyzes several
+            networks at a time, and `workers` threads read files.
         progress: called with a `Progress`. By default a terminal or a notebook shows a bar after
             two seconds; False shows none.
         format, activation, attention_rate, modulus, state, group: what files do not say; see
@@ -226,13 +229,15 @@ class _Survey:
     def go_on(self, workers: int, report: Callable[[Progress], None], began: float) -> None:
         """Answer all open questions. After Ctrl-C, too, what is finished is written."""
         open_questions = self.open_questions
+        digests = {question.path: digest for digest, question in open_questions.items()}
         questions = list(open_questions.values())
         total = len(self.files)
         before = total - len(questions)
+        on_gpu = bool(questions) and torch.device(questions[0].device).type != "cpu"
+        results = (answers_on_gpu if on_gpu else answers)(questions, workers)
         try:
-            results = zip(open_questions.items(), answers(questions, workers), strict=True)
-            for done, ((digest, question), result) in enumerate(results, 1):
-                self._take(digest, question.path, result)
+            for done, (question, result) in enumerate(results, 1):
+                self._take(digests[question.path], question.path, result)
                 seconds = time.monotonic() - began
                 counted_work = counting("analyzing", done, len(questions), seconds)
                 state = f"{before + done:,} of {total:,}, {counted_work.time_left}"

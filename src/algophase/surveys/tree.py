@@ -16,6 +16,7 @@ from algophase.core.errors import InputError
 from algophase.storage.analyses import distinct
 from algophase.storage.files import given_path
 from algophase.storage.formats.contents import SUFFIXES, Reading
+from algophase.storage.formats.one_hot_activation import activation_in_path, split_files
 from algophase.storage.formats.sidecars import sidecars
 from algophase.storage.kept_analyses import code_digest
 
@@ -118,18 +119,19 @@ class Question:
     device: str = "cpu"
 
     def digest(self) -> str:
-        """Of the file, the configs beside it, what is said about them, and the code. The path is
-        not part of it: a file that was moved is recognized.
+        """Of the file, the configs beside it, what is said about them, and the code. Of the path,
+        only what is read from it is part: a file that was moved is recognized.
         """
         about = {
             "reading": {name: str(value) for name, value in asdict(self.reading).items()},
             "operation": self.operation,
             "thresholds": asdict(self.thresholds),
             "in_path": dict(self.in_path),
+            "activation_in_path": activation_in_path(self.path),
             "code": code_digest("storage/formats", "surveys"),
         }
         digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-        for path in (self.path, *sidecars(self.path)):
+        for path in (self.path, *sidecars(self.path), *split_files(self.path)):
             digest.update(_digest_of_file(path))
         return digest.hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Processes that analyze files side by side, each on one CPU thread.
+"""Processes that analyze files side by side, each on one CPU thread; or one, on a GPU.
 
 They are started as `python -c`, not by `multiprocessing`, which would run the caller's script again
 in each. A file that kills its worker is a problem of that file: another worker takes the next one.
@@ -12,13 +12,27 @@ import signal
 import struct
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import IO, Any
 
 import torch
 
+from algophase.analysis.analyze import analyze_each
+from algophase.core.errors import InputError
 from algophase.core.threads import side_by_side
-from algophase.surveys.network_row import DIED, Problem, answer
+from algophase.networks import Network
+from algophase.surveys.network_row import (
+    DIED,
+    Answer,
+    Loaded,
+    Problem,
+    answer,
+    answer_of_analysis,
+    loaded_or_answer,
+    problem_of,
+)
 from algophase.surveys.tree import Question
 
 START = "from algophase.surveys.workers import serve; serve()"
@@ -63,7 +77,7 @@ class _Worker:
             env=environment,
         )
 
-    def ask(self, question: Question) -> dict[str, Any] | Problem:
+    def ask(self, question: Question) -> Answer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -74,7 +88,7 @@ class _Worker:
         if result is None:
             code = self._process.wait()
             return Problem(f"{DIED} with {code}", is_network=True)
-        answered: dict[str, Any] | Problem = result
+        answered: Answer = result
         return answered
 
     @property
@@ -87,31 +101,86 @@ class _Worker:
             self._process.communicate()
 
 
-def answers(questions: Sequence[Question], workers: int) -> Iterator[dict[str, Any] | Problem]:
-    """The row of each file, or why there is none, in order. workers: processes; 1 is this one."""
+def answers(questions: Sequence[Question], workers: int) -> Iterator[tuple[Question, Answer]]:
+    """Each file with its row, or with why there is none, as they are finished. workers: processes;
+    1 is this one.
+    """
     count = min(workers, len(questions))
     if count <= 1:
-        yield from map(answer, questions)
+        for question in questions:
+            yield question, answer(question)
         return
     idle = queue.Queue[_Worker]()
     started = list[_Worker]()
+    is_closed = False
 
     def start() -> _Worker:
         worker = _Worker()
         started.append(worker)
         return worker
 
-    def ask(question: Question) -> dict[str, Any] | Problem:
+    def ask(question: Question) -> Answer:
         worker = idle.get()
         try:
             return worker.ask(question)
         finally:
-            idle.put(worker if worker.is_alive else start())
+            if worker.is_alive:
+                idle.put(worker)
+            elif not is_closed:
+                idle.put(start())
 
     for _ in range(count):
         idle.put(start())
+    pool = ThreadPoolExecutor(count)
+    # All at once: the largest networks take a minute, and must not hold up the others
+    asked = {pool.submit(ask, question): question for question in questions}
     try:
-        yield from side_by_side(ask, questions, count)
+        for done in as_completed(asked):
+            yield asked[done], done.result()
     finally:
+        is_closed = True
+        pool.shutdown(wait=False, cancel_futures=True)
         for worker in started:
             worker.stop()
+
+
+def answers_on_gpu(
+    questions: Sequence[Question], workers: int
+) -> Iterator[tuple[Question, Answer]]:
+    """`answers` by one process that keeps several networks under way on a GPU, as a sweep does.
+
+    workers: threads that read files meanwhile.
+    """
+    open_questions = list(questions)
+    try:
+        for question, result in _overlapped(questions, workers):
+            open_questions.remove(question)
+            yield question, result
+    except Exception:  # a network that cannot be computed: it is found one at a time
+        for question in open_questions:
+            yield question, answer(question)
+
+
+def _overlapped(questions: Sequence[Question], workers: int) -> Iterator[tuple[Question, Answer]]:
+    under_way = deque[tuple[Question, Loaded]]()
+    answered = deque[tuple[Question, Answer]]()
+
+    def networks() -> Iterator[Network]:
+        readings = side_by_side(loaded_or_answer, questions, workers)
+        for question, loaded in zip(questions, readings, strict=True):
+            if isinstance(loaded, Loaded):
+                under_way.append((question, loaded))
+                yield loaded.network
+            else:
+                answered.append((question, loaded))
+
+    first = questions[0]
+    for analysis in analyze_each(networks(), first.thresholds, first.device):
+        question, loaded = under_way.popleft()
+        if isinstance(analysis, InputError):
+            yield question, problem_of(question, analysis)
+        else:
+            yield question, answer_of_analysis(question, loaded, analysis)
+        while answered:
+            yield answered.popleft()
+    yield from answered

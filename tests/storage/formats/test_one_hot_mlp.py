@@ -16,6 +16,7 @@ from torch import Tensor
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.errors import InputError
 from algophase.storage import load
+from algophase.storage.formats.one_hot_activation import ActivationMissing
 
 P, HIDDEN = 13, 96
 ACTIVATIONS = {"relu": torch.relu, "square": torch.square, "gelu": F.gelu}
@@ -159,8 +160,46 @@ def test_a_training_fraction_gives_the_loss_over_all_pairs(
 ) -> None:
     content = {**part.content, "config": {"data": {"p": P, "frac_train": 0.75}}}
     path = written(tmp_path, content)
-    check_is(path, content, activation)
-    assert load(path).task.training_fraction == 0.75
+    check_is_or_asks(path, content, activation)
+    assert load(path, activation=activation).task.training_fraction == 0.75
+
+
+def test_the_split_may_lie_beside_the_file(tmp_path: Path) -> None:
+    relu = trained("relu", 0.75, 400)
+    path = written(tmp_path, relu.content)
+    torch.save(relu.training, tmp_path / "train_data.pth")
+    torch.save(torch.tensor(relu.held_out), tmp_path / "test_data.pth")
+    check_is(path, relu.content, "relu")
+    assert any("for its own split" in note for note in load(path).notes)
+    torch.save([(0, P)], tmp_path / "train_data.pth")  # another network's
+    check_is_or_asks(path, relu.content, "relu")
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_losses_that_tell_nothing_leave_it_to_the_path(tmp_path: Path, at_the_end: bool) -> None:
+    """At the start every activation has the same loss; at the end float32 resolves none."""
+    relu = trained("relu", 1, 150 if at_the_end else 1).content
+    content = relu
+    if at_the_end:  # with larger logits
+        model = {**relu["model"], "mlp.W_out": 100 * relu["model"]["mlp.W_out"]}
+        content = {**relu, "model": model, "train_loss": 3e-8, "test_loss": 3e-8}
+    with pytest.raises(ActivationMissing, match="agree with the loss") as missing:
+        load(written(tmp_path, content))
+    assert {"relu", "square"} <= set(missing.value.candidates)
+    folder = tmp_path / "p_13_dmlp_96_ReLU_random_scale_0.1_decay_0_08151413"
+    folder.mkdir()
+    path = written(folder, content)
+    check_is(path, content, "relu")
+    assert any(note.startswith("activation relu, by its path") for note in load(path).notes)
+
+
+def test_losses_come_before_the_path(tmp_path: Path) -> None:
+    relu = trained("relu", 1, 150)
+    folder = tmp_path / "Quad"
+    folder.mkdir()
+    path = written(folder, relu.content)
+    check_is(path, relu.content, "relu")
+    assert any("contradicts square in its path" in note for note in load(path).notes)
 
 
 def test_without_a_split_the_answer_is_right_or_asked_for(

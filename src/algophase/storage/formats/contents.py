@@ -25,9 +25,11 @@ SUFFIXES = (".safetensors", ".pt", ".pth")
 # Where training scripts put a state dict
 STATES = ("model", "state_dict", "model_state_dict", "network", "net")
 PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
+HALVES = (torch.float16, torch.bfloat16)  # whose numbers float32 has all
 MOST_NAMED = 5  # tensors in a message
 # File names that do not name a network: their folder does
 GENERIC_NAMES = ("model", "final", "checkpoint", "pytorch_model")
+STEP_NAMES = r"\d+|init"  # and those that say when it was saved: one of several in a folder
 RELEASED_PREFIX = "model_"  # of the authors' files
 
 
@@ -45,9 +47,14 @@ class NetworkFile:
 
     @property
     def name(self) -> str:
-        """An id for want of any other: the name of the file, or of its folder."""
+        """An id for want of any other: the name of the file, of its folder, or of both."""
         folder = self.path.parent.name
-        return clean_id(folder if self.path.stem in GENERIC_NAMES and folder else self.path.stem)
+        stem = self.path.stem
+        if folder and stem in GENERIC_NAMES:
+            return clean_id(folder)
+        if folder and re.fullmatch(STEP_NAMES, stem):
+            return clean_id(f"{folder}-{stem}")
+        return clean_id(stem)
 
 
 def _described_by(path: Path) -> tuple[Path, str]:
@@ -76,6 +83,7 @@ class Contents:
         """state: which of several states of the network to take, by its name in the file."""
         self.file = NetworkFile(file) if isinstance(file, Path) else file
         self.state = state
+        self.notes: tuple[str, ...] = ()  # what is to be said of the choice of tensors
 
     @property
     def path(self) -> Path:
@@ -108,21 +116,33 @@ class Contents:
             check_together(tensors)
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
-        return tensors
+        halves = [name for name, tensor in tensors.items() if tensor.dtype in HALVES]
+        if halves:
+            kind = str(tensors[halves[0]].dtype).removeprefix("torch.")
+            self.notes = (*self.notes, f"its numbers are {kind}, read as float32")
+        return {**tensors, **{name: tensors[name].float() for name in halves}}
 
     def _chosen_state(self) -> dict[str, Tensor]:
-        """The file's state dict. Of several that differ, which one is meant must be said."""
+        """The file's state dict. Of several that differ, which one is meant must be said; of a list
+        of them, over the course of training, the last one is.
+        """
         states = {
             name: _without_prefix(value) for name, value in self._whole.items() if _is_state(value)
         }
+        listed = self._listed_states()
         if self.state is not None:
-            if self.state not in states:
-                names = ", ".join(map(str, states)) or "none by a name"
+            known = {**states, **listed}
+            if self.state not in known:
+                names = ", ".join(map(str, known)) or "none by a name"
                 raise InputError(f"{self.path} holds no state {self.state!r}; it holds {names}")
-            return states[self.state]
+            return known[self.state]
         if _is_state(self._whole):
             return _without_prefix(self._whole)
         named = [name for name in STATES if name in states]
+        if not states and listed:
+            last = list(listed)[-1]
+            self.notes = (f"state {last}, the last of {len(listed)}; --state gives another",)
+            return listed[last]
         if not named:
             hint = (
                 f"; it holds {', '.join(map(str, states))}: choose one with --state"
@@ -144,6 +164,20 @@ class Contents:
                 f"{self.path} holds several states that differ, {names}: choose one with --state"
             )
         return chosen
+
+    def _listed_states(self) -> dict[str, dict[str, Tensor]]:
+        """State dicts in a list, as name[0], name[1], ...; none where there are several lists."""
+        if _is_state(self._whole):
+            return {}
+        lists = [
+            (name, value)
+            for name, value in self._whole.items()
+            if isinstance(value, list | tuple) and value and all(map(_is_state, value))
+        ]
+        if len(lists) != 1:
+            return {}
+        name, states = lists[0]
+        return {f"{name}[{index}]": _without_prefix(one) for index, one in enumerate(states)}
 
     @property
     def beside(self) -> Mapping[str, Any]:

@@ -24,10 +24,13 @@ from algophase.storage.formats.contents import (
     NetworkFile,
     Reading,
 )
-from algophase.storage.formats.without_config import read_without_config
+from algophase.storage.formats.without_config import RateMissing, read_without_config
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
-ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
+ACTIVATION_NAMES = {"relu": "relu", "gelu": "gelu"}
+# Settings by the authors' names. A config that lacks one may have the others.
+THEIR_NAMES = ("C", "attn_coeff", "model_type", "n_heads", "d_model", "diff_vocab", "eqn_sign")
+ENOUGH_NAMES = 2  # to be theirs, under their name
 
 
 def _fits(contents: Contents) -> bool:
@@ -44,7 +47,7 @@ def _read(contents: Contents, reading: Reading) -> Network:
     """A network from model_<id>.pt; its id is the run's."""
     path = contents.path
     beside = contents.file.beside
-    if not beside.exists:
+    if not has_authors_config(contents.file):
         tensors = contents.tensors
         is_linear = "l1.weight" in tensors
         network = read_without_config(
@@ -53,8 +56,16 @@ def _read(contents: Contents, reading: Reading) -> Network:
         network.id = _id({}, path)
         return network
     config = beside.object
+    stated = {**_sizes_of(contents, config), **_without_null(config)}
+    if reading.attention_rate is not None:
+        stated.setdefault("attn_coeff", reading.attention_rate)
+    if "model_type" not in stated and "attn_coeff" not in stated:
+        raise RateMissing(
+            f"{beside.path} does not say the attention rate, attn_coeff; give it with "
+            "--attention-rate"
+        )
     try:
-        task, settings = read_config(config)
+        task, settings = read_config(stated)
     except InputError as error:
         raise InputError(f"{beside.path}: {error}") from None
     tensors = (
@@ -65,6 +76,35 @@ def _read(contents: Contents, reading: Reading) -> Network:
     network = fill(task, settings, tensors, path)
     network.id = _id(config, path)
     return network
+
+
+def _without_null(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _sizes_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
+    """By the authors' names, what the tensors say: for a config that does not."""
+    hidden = contents.shape("l1.weight")
+    if len(hidden) == 2:
+        outputs = contents.shape("unembed.weight")[:1]
+        modulus = {"C": outputs[0]} if outputs else {}
+        return {**modulus, "d_model": hidden[1], "d_hidden": hidden[0]}
+    embedding = contents.shape("embed.W_E")
+    queries = contents.shape("blocks.0.attn.W_Q")
+    if len(embedding) != 2 or len(queries) != 3:
+        return {}
+    width, vocabulary = embedding
+    layers = len([name for name in contents.tensors if name.endswith(".attn.W_Q")])
+    has_equals = contents.shape("pos_embed.W_pos")[:1] == (3,)
+    numbers = vocabulary - has_equals
+    sizes = {"d_model": width, "n_heads": queries[0], "n_layers": layers, "eqn_sign": has_equals}
+    if config.get("C") is not None:
+        sizes["diff_vocab"] = numbers == 2 * config["C"]
+    elif config.get("diff_vocab") is not None:
+        sizes["C"] = numbers // 2 if config["diff_vocab"] else numbers
+    elif numbers % 2:  # both operands have the same numbers
+        sizes["C"] = numbers
+    return sizes
 
 
 def _released_id(file: NetworkFile) -> str:
@@ -83,7 +123,10 @@ def has_authors_config(file: NetworkFile) -> bool:
         config = file.beside.object
     except InputError:  # what is wrong with a file of their name, `_read` says
         return file.path.stem.startswith(RELEASED_PREFIX)
-    return "C" in config and ("attn_coeff" in config or "model_type" in config)
+    if "C" in config and ("attn_coeff" in config or "model_type" in config):
+        return True
+    named = [name for name in THEIR_NAMES if name in config]
+    return file.path.stem.startswith(RELEASED_PREFIX) and len(named) >= ENOUGH_NAMES
 
 
 def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
@@ -96,6 +139,8 @@ def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None
         return bool(value)
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
+    if kind is float and isinstance(value, bool):
+        return float(value)
     return value
 
 
@@ -114,10 +159,8 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         task = TaskSettings(modulus=modulus, training_fraction=config.get("frac"))
         return task, LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")
-    if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
-        raise InputError(
-            f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}"
-        )
+    if not isinstance(activation, str) or activation.lower() not in ACTIVATION_NAMES:
+        raise InputError(f"act_fn is {shown(activation)}; choose one of ReLU, GeLU")
     task = TaskSettings(
         modulus=modulus,
         separate_vocabularies=_value(config, "diff_vocab", bool, False),
@@ -128,7 +171,7 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         width=_value(config, "d_model", int),
         layers=_value(config, "n_layers", int),
         heads=_value(config, "n_heads", int),
-        activation=ACTIVATION_NAMES[activation],
+        activation=ACTIVATION_NAMES[activation.lower()],
         attention_rate=_value(config, "attn_coeff", float),
     )
     return task, settings

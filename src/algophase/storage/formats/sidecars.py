@@ -7,9 +7,9 @@ from typing import Any
 from algophase.core.errors import InputError
 from algophase.storage.files import JsonFile
 from algophase.storage.formats.config import is_number, plain_number
-from algophase.storage.formats.contents import NetworkFile
+from algophase.storage.formats.contents import GENERIC_NAMES, NetworkFile
 
-ENDINGS = (".cfg.json", ".config.json", ".args.json", ".hparams.json")
+NAMES = ("cfg", "config", "args", "hparams")
 # Our columns, and what training scripts call them. A loss or an accuracy is no setting.
 TRAINING_NAMES = {
     "epochs": ("epochs", "num_epochs", "n_epochs", "epoch"),
@@ -22,9 +22,13 @@ TRAINING_NAMES = {
 
 
 def sidecars(path: Path) -> list[Path]:
-    """The JSON files that are about this network alone, as far as they are there."""
+    """The JSON files that are about this network alone, as far as they are there: NAME.cfg.json,
+    or cfg.json in a folder whose network has no name of its own.
+    """
     candidates = [NetworkFile(path).beside.path, path.with_suffix(".json")]
-    candidates += [path.with_suffix(ending) for ending in ENDINGS]
+    candidates += [path.with_suffix(f".{name}.json") for name in NAMES]
+    if path.stem in GENERIC_NAMES:
+        candidates += [path.with_name(f"{name}.json") for name in NAMES]
     return [candidate for candidate in dict.fromkeys(candidates) if candidate.is_file()]
 
 

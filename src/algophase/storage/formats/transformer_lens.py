@@ -58,7 +58,12 @@ def _fits(contents: Contents) -> bool:
         "unembed.W_U",
         "blocks.0.attn.W_Q",
     } <= contents.tensors.keys()
-    return named and ("unembed.b_U" in contents.tensors or "blocks.0.attn.b_Q" in contents.tensors)
+    if not named:
+        return False
+    biased = "unembed.b_U" in contents.tensors or "blocks.0.attn.b_Q" in contents.tensors
+    # Ours have the same names and no biases: a .safetensors file may be one that lost its JSON file
+    by_head = len(contents.shape("blocks.0.attn.W_O")) == 3
+    return biased or (by_head and contents.path.suffix != ".safetensors")
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
@@ -362,7 +367,8 @@ def _network(
 TRANSFORMER_LENS = Format(
     "transformer-lens",
     "a TransformerLens state dict (its answer read at the last position)",
-    "embed.W_E, pos_embed.W_pos, blocks.0.attn.W_Q with b_Q, unembed.W_U with b_U",
+    "embed.W_E, pos_embed.W_pos, unembed.W_U, blocks.0.attn.W_Q, and biases or W_O (heads, size, "
+    "width)",
     _fits,
     _read,
     used=USED,

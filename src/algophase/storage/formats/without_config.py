@@ -36,18 +36,20 @@ def read_without_config(
 
     tensors: in our orientation.
     """
-    missing = contents.file.beside.path
+    beside = contents.file.beside
+    missing = beside.path
+    lacks = "does not describe it" if beside.exists else "is missing"
     if "l1.weight" in tensors:
-        notes = [f"{missing.name} is missing: its model is the one that its tensors fit"]
+        notes = [f"{missing.name} {lacks}: its model is the one that its tensors fit"]
         candidates = _linear_candidates(tensors)
     elif reading.attention_rate is None:
         raise RateMissing(
-            f"the config of this network, {missing} is missing, and with it the attention rate; "
-            "give it with --attention-rate"
+            f"the config of this network, {missing} {lacks}: give the attention rate with "
+            "--attention-rate"
         )
     else:
         activation = reading.activation or "relu"
-        notes = [f"{missing.name} is missing: activation {activation}, sizes by the tensors"]
+        notes = [f"{missing.name} {lacks}: activation {activation}, sizes by the tensors"]
         candidates = _transformer_candidates(tensors, activation, reading.attention_rate)
     fitting = [
         (task, settings) for task, settings in candidates if reading.modulus in (None, task.modulus)
