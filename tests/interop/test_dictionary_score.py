@@ -44,6 +44,21 @@ def test_the_oracle_scores_one() -> None:
         assert result.recovered == len(truth.features)
         assert result.pure == len(truth.oracle)
         assert result.capture == pytest.approx(1)
+        assert result.graded_recall == pytest.approx(1)
+        assert result.graded_precision == pytest.approx(1)
+
+
+def test_a_graded_score_grows_before_a_feature_is_recovered() -> None:
+    """Latents halfway between each plane and noise: pure by none, and above chance by all."""
+    truth = features_in(64, 5)
+    blurred = truth.oracle + 0.7 * noise(10, 64, 0) / 8
+    result = dictionary_score(blurred, truth)
+    assert result.score == 0
+    assert 0.3 < result.graded_recall < 0.9
+    assert 0.3 < result.graded_precision < 0.9
+    chance = dictionary_score(noise(10, 64, 1), truth)
+    assert chance.graded_recall < 0.1
+    assert chance.graded_precision < 0.1
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,23 @@ def test_each_dictionary_is_scored(
     for words, expected in (
         ("oracle", "2 networks, one dictionary: score 1.000"),
         ("random --latents 64", "2 networks, one dictionary: score 0.000"),
-        ("oracle --each", "score     1.000  (1.000 to 1.000)"),
+        ("oracle --each", "graded recall     1.000  (1.000 to 1.000)"),
+        ("numbers --each", "two latents at a time explain 100.0% of the variance"),
         ("samples --latents 8", "8 latents pure"),
         ("components --each", "means over 2 networks"),
         ("topk --latents 16 --active 2 --steps 3", "with 2 active latents"),
-        ("topk --latents 16 --active 2 --steps 3 --each", "means over 2 networks"),
+        ("topk --latents 16 --active 2 --steps 3 --each", "with the nearest number's direction"),
     ):
         assert expected in printed(features, words, capsys, monkeypatch)
+
+
+def test_latents_that_never_fire_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows point one way: of many latents two can fire."""
+    monkeypatch.setitem(STUDY["trained"].__globals__, "PATIENCE", 5)
+    data = torch.ones(1, 8, 4) + 0.1 * torch.eye(8, 4)
+    model = STUDY["trained"](data, latents=32, active=1, steps=40, batch=8)
+    assert all(torch.isfinite(tensor).all() for tensor in model)
+    assert model.decoder[0].norm(dim=-1).numpy() == pytest.approx(1)
 
 
 def test_an_autoencoder_finds_features_that_are_sparse() -> None:

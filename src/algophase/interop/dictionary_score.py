@@ -28,8 +28,10 @@ N and d,
 f_0 comes from random directions that are distributed alike in all d dimensions. Captures of such
 dictionaries depend on N, d and r_j alone. All draws are seeded.
 
-Mean capture and mean purity tell more of a dictionary that recovers nothing. They are not corrected
-for chance: any direction in a space of few features has some share in one of them.
+A graded score needs no line at 0.9. With c and c_0 the mean capture, of this dictionary and of
+random ones, and the same for the mean purity,
+
+    graded recall, graded precision = max(0, (c - c_0) / (1 - c_0))
 """
 
 import functools
@@ -97,13 +99,23 @@ class DictionaryScore:
         """The mean purity of the latents."""
         return float(self.purities.mean())
 
+    @property
+    def graded_recall(self) -> float:
+        """The mean capture, corrected for chance: 1 is ideal, 0 is chance."""
+        return _above_chance(self.capture, float(self.chance_captures.mean()))
+
+    @property
+    def graded_precision(self) -> float:
+        """The mean purity, corrected for chance: 1 is ideal, 0 is chance."""
+        return _above_chance(self.purity, self.chance_purity)
+
     def __str__(self) -> str:
         recovered = f"{self.recovered:,} of {len(self.captures):,} features recovered"
         pure = f"{self.pure:,} of {len(self.purities):,} latents pure"
         return (
             f"score {self.score:.3f}: recall {self.recall:.3f} ({recovered}), precision "
-            f"{self.precision:.3f} ({pure}); mean capture {self.capture:.3f}, mean purity "
-            f"{self.purity:.3f}"
+            f"{self.precision:.3f} ({pure}); graded recall {self.graded_recall:.3f}, graded "
+            f"precision {self.graded_precision:.3f}"
         )
 
 
