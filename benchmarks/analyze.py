@@ -2,9 +2,15 @@
 
     .venv/bin/python benchmarks/analyze.py
 
-On a CPU: seconds and peak memory per network, and how much faster all p^3 triples at once are than
-one backward pass a triple, measured in the same run on a sample of triples. Each network runs in a
-process of its own, so that peaks do not add up.
+On a CPU: seconds of CPU time, seconds on the clock and peak memory per network. Each runs in a
+process of its own, so that peaks do not add up. Other programs change the clock far more than CPU
+time, so ratios are of CPU time.
+
+    .venv/bin/python benchmarks/analyze.py --against ../other/src --repeat 3 [FILE ...]
+    .venv/bin/python benchmarks/analyze.py --moduli 31 59 113 251 509 --groups S4 S5 S6
+
+--against analyzes every network in turn with another source tree, and says how much faster this one
+is and by how much their metrics differ. --moduli and --groups measure how time grows.
 
 On a GPU: milliseconds per network over many, and how long its parts take by themselves: the
 gradients of all triples, the circles, which are found on the CPU meanwhile, and what they do. And
@@ -13,13 +19,17 @@ queueing them is what an analysis mostly waits for. The networks have the circle
 """
 
 import argparse
+import itertools
 import json
+import math
+import os
 import platform
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -35,20 +45,17 @@ from algophase import (
     find_circles,
     handmade_pizza,
     initialize,
+    load,
     network_components,
 )
 from algophase.analysis.circles.roles import sums_of_circles
 from algophase.analysis.device import in_float64
-from algophase.analysis.logits.metrics import (
-    embedding_gradients,
-    gradient_similarities,
-    gradient_symmetricity_exact,
-    paper_triples,
-)
+from algophase.analysis.logits.metrics import gradient_similarities
 from algophase.core.fourier import circle
 from algophase.core.settings import NetworkSettings
 from algophase.networks import Network
 
+MODULUS, GROUP = "p = ", "group "  # what names of further cases begin with
 CASES: dict[str, tuple[int, NetworkSettings]] = {
     "one layer, width 128, p = 59": (59, TransformerSettings(attention_rate=0.5)),
     "one layer, width 128, p = 113": (113, TransformerSettings(attention_rate=0.5)),
@@ -58,30 +65,102 @@ CASES: dict[str, tuple[int, NetworkSettings]] = {
 }
 
 
-def seconds_per_triple_one_by_one(network: Network) -> float:
-    triples = paper_triples(network.task.modulus)
-    started = time.perf_counter()
-    for triple in triples:
-        embedding_gradients(network, triple[None])
-    return (time.perf_counter() - started) / len(triples)
+def one_layer(task: TaskSettings) -> Network:
+    settings = TransformerSettings(attention_rate=0.5)
+    return initialize(RunSettings(task=task, network=settings))
 
 
-def measure(name: str) -> dict[str, float]:
-    p, settings = CASES[name]
-    network = initialize(RunSettings(task=TaskSettings(modulus=p), network=settings))
-    started = time.perf_counter()
-    analyze(network)
-    whole = time.perf_counter() - started
-    exact = in_float64(network)
-    started = time.perf_counter()
-    gradient_symmetricity_exact(exact)
-    batched = time.perf_counter() - started
-    return {
-        "analyze": whole,
-        "exact": batched,
-        "ratio": seconds_per_triple_one_by_one(exact) * p**3 / batched,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-    }
+def network_of(name: str) -> Network:
+    """Of a case's name, "p = 59", "group S5", or a file."""
+    if name in CASES:
+        modulus, settings = CASES[name]
+        return initialize(RunSettings(task=TaskSettings(modulus=modulus), network=settings))
+    if name.startswith(MODULUS):
+        return one_layer(TaskSettings(modulus=int(name.removeprefix(MODULUS))))
+    if name.startswith(GROUP):
+        return one_layer(TaskSettings(group=name.removeprefix(GROUP)))
+    return load(name)
+
+
+def measure(name: str, threads: int) -> dict[str, Any]:
+    """CPU seconds, seconds on the clock, and the peak of this process in MB; and the metrics."""
+    torch.set_num_threads(threads)
+    network = network_of(name)
+    started, started_cpu = time.perf_counter(), time.process_time()
+    analysis = analyze(network)
+    cpu, clock = time.process_time() - started_cpu, time.perf_counter() - started
+    # Linux counts kilobytes, macOS bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 10**6
+    size = network.task.modulus
+    return {"cpu": cpu, "clock": clock, "peak": peak, "size": size, "metrics": analysis.metrics}
+
+
+def measure_apart(name: str, options: argparse.Namespace, source: str | None) -> dict[str, Any]:
+    """The same in a process of its own, with the package at `source`, by default this one."""
+    environment = dict(os.environ)
+    if source is not None:
+        environment["PYTHONPATH"] = source
+    command = [sys.executable, __file__, "--case", name, "--threads", str(options.threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def fastest(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return min(results, key=lambda result: result["cpu"])
+
+
+def largest_difference(one: dict[str, float], other: dict[str, float]) -> float:
+    """Of metrics, relative to their size where that is above 1."""
+    differences = [
+        abs(one[name] - other[name]) / max(1.0, abs(other[name]))
+        for name in one
+        if not math.isnan(one[name])
+    ]
+    return max(differences, default=0.0)
+
+
+def main_cpu(names: Sequence[str], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """What was measured of each network with this source tree, the fastest of several times."""
+    print(
+        f"algophase {__version__}, torch {torch.__version__}, {platform.machine()}, "
+        f"{options.threads} threads, fastest of {options.repeat}"
+    )
+    columns = f"{'CPU time':>10} {'clock':>10} {'peak':>9}"
+    if options.against:
+        columns += f"   {'before':>10} {'peak':>9} {'faster':>9} {'difference':>11}"
+    print(f"{'network':<34} {columns}")
+    measured = {}
+    for name in names:
+        results, before = [], []
+        for _ in range(options.repeat):
+            results.append(measure_apart(name, options, None))
+            if options.against:
+                before.append(measure_apart(name, options, options.against))
+        result = measured[name] = fastest(results)
+        line = f"{result['cpu']:>8.2f} s {result['clock']:>8.2f} s {result['peak']:>6.0f} MB"
+        if before:
+            other = fastest(before)
+            ratio = other["cpu"] / result["cpu"]
+            difference = largest_difference(result["metrics"], other["metrics"])
+            line += f"   {other['cpu']:>8.2f} s {other['peak']:>6.0f} MB"
+            line += f" {ratio:>7.2f} x {difference:>11.1e}"
+        shown = name if len(name) <= 34 else "..." + name[-31:]
+        print(f"{shown:<34} {line}", flush=True)
+    return measured
+
+
+def print_growth(measured: dict[str, dict[str, Any]], prefix: str) -> None:
+    """By which power of its size the time of a network grows, from each size to the next."""
+    chosen = [result for name, result in measured.items() if name.startswith(prefix)]
+    for smaller, larger in itertools.pairwise(chosen):
+        power = math.log(larger["cpu"] / smaller["cpu"]) / math.log(
+            larger["size"] / smaller["size"]
+        )
+        print(f"from {smaller['size']} to {larger['size']}: CPU time grows as size^{power:.2f}")
 
 
 @torch.no_grad()
@@ -182,12 +261,24 @@ def main_gpu(count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("files", nargs="*", help="networks to measure on a CPU")
     parser.add_argument(
-        "--case", choices=CASES, help="measure one case in this process and print JSON"
+        "--case", help="measure one case or file in this process and print it as JSON"
     )
     parser.add_argument(
         "--cpu", action="store_true", help="measure the CPU although there is a GPU"
     )
+    parser.add_argument("--against", help="the src folder of another version, to compare with")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads on a CPU (default 1, as CPU time needs)"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="how often to measure on a CPU (default 1)"
+    )
+    parser.add_argument(
+        "--moduli", type=int, nargs="*", default=[], help="networks of these moduli, in this order"
+    )
+    parser.add_argument("--groups", nargs="*", default=[], help="networks on these groups")
     parser.add_argument(
         "--networks",
         type=int,
@@ -195,28 +286,19 @@ def main() -> None:
         help="how many networks to analyze on a GPU (default 64)",
     )
     options = parser.parse_args()
-    chosen = options.case
-    if chosen:
-        print(json.dumps(measure(chosen)))
+    if options.case:
+        print(json.dumps(measure(options.case, options.threads)))
         return
-    if torch.cuda.is_available() and not options.cpu:
+    names = [f"{MODULUS}{modulus}" for modulus in options.moduli]
+    names += [f"{GROUP}{group}" for group in options.groups]
+    names += options.files
+    on_gpu = torch.cuda.is_available() and not options.cpu
+    if on_gpu and not names:
         main_gpu(options.networks)
         return
-    print(
-        f"algophase {__version__}, torch {torch.__version__}, {platform.machine()}, "
-        f"{torch.get_num_threads()} threads"
-    )
-    print(
-        f"{'network':<32} {'analyze':>9} {'of which exact':>15} {'against one by one':>19} "
-        f"{'peak memory':>12}"
-    )
-    for name in CASES:
-        output = subprocess.run(
-            [sys.executable, __file__, "--case", name], capture_output=True, text=True, check=True
-        ).stdout
-        result = json.loads(output)
-        times = f"{result['analyze']:>7.2f} s {result['exact']:>13.2f} s {result['ratio']:>17.0f} x"
-        print(f"{name:<32} {times} {result['peak']:>9.2f} GiB", flush=True)
+    measured = main_cpu(names or list(CASES), options)
+    for prefix in (MODULUS, GROUP):
+        print_growth(measured, prefix)
 
 
 if __name__ == "__main__":

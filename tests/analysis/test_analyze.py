@@ -163,6 +163,28 @@ def test_many_networks_are_analyzed_as_each_alone() -> None:
     assert analyze_many([]) == []
 
 
+def test_networks_side_by_side_have_the_bits_of_each_alone() -> None:
+    """On two threads, whether a network is lent its own thread or waits for its turn."""
+    good = initialize(RunSettings(task=TaskSettings(modulus=11), network=LinearSettings("delta")))
+    with_nan = handmade_clock(11, (1,))
+    with_nan.embed.weight.data[0, 0] = torch.nan
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        alone = analyze(good)
+        results = analyze_many(network for network in (good, handmade_clock(7), with_nan, good))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    first, clock, refused, last = results
+    assert isinstance(refused, InputError)
+    assert isinstance(clock, Analysis)
+    assert clock.verdict.label == "Clock"
+    for result in (first, last):
+        assert isinstance(result, Analysis)
+        assert result.to_dict() == alone.to_dict()
+
+
 def test_a_network_that_cannot_be_analyzed_is_named_and_the_others_are_analyzed() -> None:
     with_nan, overflowing, huge = (handmade_pizza(7, (k,)) for k in (1, 2, 3))
     with torch.no_grad():

@@ -1,6 +1,6 @@
 """Work that is recorded for networks of one kind gives each of them what it would get by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,6 +16,7 @@ from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.threads import one_thread
 from algophase.networks import Network, initialize
 
 TRANSFORMER = TransformerSettings(width=8, heads=2)
@@ -38,10 +39,12 @@ class Tape:
 
 
 @pytest.fixture
-def taped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Analyses take their first round from tapes."""
+def taped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Analyses take their first round from tapes, one after the other."""
     monkeypatch.setattr(Tape, "made", 0)
     monkeypatch.setattr(analysis_of, "measure_on_device", Replays(measure_on_device, Tape))
+    with one_thread():
+        yield
 
 
 def runs(run: RunSettings, count: int) -> list[Network]:

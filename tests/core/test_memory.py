@@ -113,10 +113,10 @@ def test_a_mean_over_slabs_is_the_mean(size: int) -> None:
     )
 
 
-def test_slabs_are_a_quarter_of_the_budget_and_at_least_a_row(
+def test_slabs_are_a_tenth_of_the_budget_and_at_least_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "4000")
+    monkeypatch.setenv(VARIABLE, "10000")
     assert slabs(7, 300, CPU) == [slice(0, 3), slice(3, 6), slice(6, 7)]
     assert slabs(2, 10**9, CPU) == [slice(0, 1), slice(1, 2)]
 
@@ -183,7 +183,7 @@ def test_an_analysis_does_not_depend_on_the_budget(
     monkeypatch.setattr(memory, "SLAB_SHARE", 0.02)
     monkeypatch.setattr(memory, "UNITS_SHARE", 0.02)
     monkeypatch.setattr("algophase.analysis.subject.UNITS_SHARE", 0.02)
-    monkeypatch.setattr(memory.fits, "__defaults__", (0.02,))
+    monkeypatch.setattr("algophase.analysis.logits.metrics.SIMILARITIES_SHARE", 0.02)
     monkeypatch.setattr("algophase.analysis.logits.sums.require", lambda *given, **more: None)
     monkeypatch.setenv(VARIABLE, str(2 * logits))
     assert not similarities_fit(network)

@@ -8,17 +8,20 @@ from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.metrics import run_all
 from algophase.core.settings import (
     LinearSettings,
+    MLPSettings,
     NetworkSettings,
     RunSettings,
     TaskSettings,
     TransformerSettings,
 )
 from algophase.core.task import all_pairs
-from algophase.networks import Clock, Network, initialize
+from algophase.networks import Clock, Linear, Network, Transformer, build, initialize
 from algophase.networks import _transformer_jacobians as transformer_jacobians
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.jacobians import by_autograd
+from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache
+from algophase.networks.ordered import Ordered, ordered
 
 KINDS: list[tuple[TaskSettings, NetworkSettings]] = [
     (TaskSettings(modulus=7), TransformerSettings(width=9, attention_rate=0.6)),
@@ -37,6 +40,11 @@ KINDS: list[tuple[TaskSettings, NetworkSettings]] = [
         (TaskSettings(modulus=7), LinearSettings(model, 6, 8))
         for model in ("alpha", "alpha-prime", "beta", "gamma", "delta")
     ),
+]
+MLPS = [
+    MLPSettings(6, hidden, join, activation, own_tables=True)
+    for join in ("add", "multiply", "concatenate")
+    for hidden, activation in ((8, "relu"), (8, "square"), (0, "gelu"))
 ]
 
 
@@ -66,6 +74,52 @@ def test_written_out_gradients_are_those_of_autograd(
             if "b_" in name:
                 parameter.normal_(generator=torch.Generator().manual_seed(1))
     check(network)
+
+
+@pytest.mark.parametrize("settings", MLPS)
+def test_gradients_of_others_networks(settings: MLPSettings) -> None:
+    network = MLP(TaskSettings(modulus=7), settings).double()
+    network.initialize(seed=1)
+    check(network)
+
+
+WITH_PRODUCTS: list[tuple[TaskSettings, NetworkSettings]] = [
+    *(kind for kind in KINDS if isinstance(kind[1], TransformerSettings)),
+    (TaskSettings(modulus=7), LinearSettings("delta", 6, 8)),
+    (TaskSettings(modulus=7), MLPSettings(6, 8, "concatenate", own_tables=True)),
+    (TaskSettings(modulus=7, operation="subtract"), TransformerSettings(width=8)),
+]
+
+
+@pytest.mark.parametrize(("task", "settings"), WITH_PRODUCTS)
+def test_products_of_gradients_are_those_of_the_gradients(
+    task: TaskSettings, settings: NetworkSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = build(task, settings)
+    network.initialize(seed=3)
+    network = ordered(network.double())
+    found = run_all(network)
+    with monkeypatch.context() as patch:
+        for kind in (Transformer, Linear, MLP, Ordered):
+            patch.setattr(kind, "gradient_products", Network.gradient_products)
+        expected = run_all(network)
+    for name in ("similarities", "logits"):
+        one, other = getattr(found, name), getattr(expected, name)
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-13)
+
+
+def test_pairs_without_a_unit_on_have_no_gradient_and_no_rounding_in_its_place() -> None:
+    """Sums go from pair to pair; one with nothing in it must not hold what rounding leaves."""
+    network = MLP(TaskSettings(modulus=7), MLPSettings(6, 8, "concatenate", own_tables=True))
+    network.initialize(seed=1)
+    network = network.double()
+    with torch.no_grad():
+        network.first[2:4] = -100 * network.W[:6].sum(dim=1)  # switches most units off
+    similarities = run_all(network).similarities
+    first, second = network.operand_tables()
+    reads = first @ network.W[:6] + (second @ network.W[6:])[:, None]  # (b, a, m)
+    dead = ~(reads > 0).any(dim=-1).T
+    assert torch.equal(similarities.isnan().all(dim=-1), dead)
 
 
 def test_the_clocks_gradients() -> None:

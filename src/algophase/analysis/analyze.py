@@ -5,8 +5,11 @@
 `find_algorithm` is the whole of it, from top to bottom.
 """
 
+import contextlib
+import itertools
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
@@ -62,9 +65,14 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.given_group import given_group
+from algophase.core.memory import FLOAT64, fits
 from algophase.core.progress import Bar, Progress, counting
+from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
 from algophase.networks.wrapped import wrap
+
+# Memory of an analysis on a CPU, in arrays as large as the logits of all pairs: 23 at p = 113.
+ARRAYS_OF_LOGITS = 25
 
 
 def analyze(
@@ -189,7 +197,7 @@ def analyze_each(
     device: torch.device | str = "cpu",
 ) -> Iterator[Analysis | InputError]:
     """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU
-    never waits for the CPU.
+    never waits for the CPU, and all cores of a CPU are used.
     """
     if isinstance(networks, str | os.PathLike | nn.Module):
         raise InputError(
@@ -198,9 +206,48 @@ def analyze_each(
         )
     check_thresholds(thresholds)
     device = choose_device(device)
+    if device.type == "cpu":
+        yield from _each_on_cpu(networks, thresholds, device)
+        return
     compute = Replays(measure_on_device) if device.type == "cuda" else measure_on_device
     analyses = (_analysis_of(network, thresholds, device, compute) for network in networks)
     yield from run_overlapped(analyses, device)
+
+
+def _each_on_cpu(
+    networks: Iterable[Network], thresholds: Thresholds, device: torch.device
+) -> Iterator[Analysis | InputError]:
+    """Networks side by side, each on one thread, if the first two may be; else one after the other,
+    each on all threads. A third of an analysis has work for one thread alone.
+    """
+    upcoming = iter(networks)
+    first_two = list(itertools.islice(upcoming, 2))
+    every = itertools.chain(first_two, upcoming)
+    workers = torch.get_num_threads() if len(first_two) == 2 else 1
+    are_small = all(_may_run_beside_others(network, workers) for network in first_two)
+    if workers == 1 or not are_small:
+        compute = measure_on_device
+        analyses = (_analysis_of(network, thresholds, device, compute) for network in every)
+        yield from run_overlapped(analyses, device)
+        return
+    alone = threading.Lock()
+
+    def result_of(network: Network) -> Analysis | InputError:
+        beside = _may_run_beside_others(network, workers)
+        with contextlib.nullcontext() if beside else alone:
+            (result,) = run_overlapped([_analysis_of(network, thresholds, device)], device)
+        return result
+
+    with one_thread():
+        yield from side_by_side(result_of, every, workers)
+
+
+def _may_run_beside_others(network: Network, workers: int) -> bool:
+    """Whether running it changes nothing, and as many such analyses fit the memory."""
+    if not isinstance(network, Network) or not network.is_pure or not network.concurrent:
+        return False
+    size = ARRAYS_OF_LOGITS * FLOAT64 * network.task.modulus**3
+    return fits(workers * size, torch.device("cpu"), share=1.0)
 
 
 async def _analysis_of(

@@ -226,7 +226,12 @@ class Subject:
         if self.hidden_layer is not None and not self.units_at_once:
             return self._unit_waves_in_slabs(self.hidden_layer)
         pre = self.pre_activations
-        return None if pre is None else unit_waves(pre, self.modulus, self.readout)
+        if pre is None:
+            return None
+        if self.device.type == "cpu":
+            # They are larger than the logits, and seldom used again: then they are made again.
+            self.__dict__.pop("pre_activations")
+        return unit_waves(pre, self.modulus, self.readout)
 
     def _unit_waves_in_slabs(self, layer: HiddenUnits) -> UnitWaves:
         p = self.modulus

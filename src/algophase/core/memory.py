@@ -10,20 +10,24 @@ allocator holds on to: up to 200 MB at p = 401.
     at hand  what is kept only if it fits, and else summed up piece by piece: similarities of
              gradients (a quarter of the budget), pre-activations of hidden units with their
              transforms (a half).
-    slabs    some rows of the first operand at a time, for steps that copy logits: a quarter.
+    slabs    some rows of the first operand at a time, for steps that copy logits: a tenth.
 
 Numbers do not depend on the budget but for the rounding of sums, which are added slab by slab.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.threads import side_by_side
+
+Part = TypeVar("Part", bound=Any)  # an index: a slice, or one for each of several axes
 
 VARIABLE = "ALGOPHASE_MEMORY"
 DEFAULT = 10**9
@@ -40,7 +44,8 @@ UNITS = {
     "tib": 2**40,
 }
 KEPT_SHARE = 0.75
-SLAB_SHARE = 0.25
+SIMILARITIES_SHARE = 0.25
+SLAB_SHARE = 0.1
 UNITS_SHARE = 0.5
 FLOAT64 = 8  # bytes
 # Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of
@@ -80,7 +85,7 @@ def budget(device: torch.device) -> int:
     return parse_size(limit) if limit else DEFAULT
 
 
-def fits(size: float, device: torch.device, share: float = SLAB_SHARE) -> bool:
+def fits(size: float, device: torch.device, share: float) -> bool:
     """Whether `size` bytes are within a share of the budget."""
     return size <= share * budget(device)
 
@@ -137,23 +142,48 @@ def joined(
     that the work has freed, and the allocator cannot use these again: the analysis of a one-hot MLP
     of p = 97 with 1,024 units took 7.6 GB in place of 0.4.
     """
+    return _joined(work, parts, (parts[-1].stop,), what, workers)
+
+
+Block = tuple[slice, slice]  # some rows, and some columns
+
+
+def joined_blocks(
+    work: Callable[[Block], list[Tensor]], blocks: Sequence[Block], what: str, workers: int = 1
+) -> list[Tensor]:
+    """The same along the first two axes. The last block ends where all of them end."""
+    last_rows, last_columns = blocks[-1]
+    return _joined(work, blocks, (last_rows.stop, last_columns.stop), what, workers)
+
+
+def _joined(
+    work: Callable[[Part], list[Tensor]],
+    parts: Sequence[Part],
+    shape: tuple[int, ...],
+    what: str,
+    workers: int,
+) -> list[Tensor]:
+    """shape: of all parts together, without the axes that all of them share."""
     first = work(parts[0])
     if len(parts) == 1:
         return first
-    rows = parts[-1].stop
-    size = sum(rows * tensor[0].numel() * tensor.element_size() for tensor in first)
+    shapes = [(*shape, *tensor.shape[len(shape) :]) for tensor in first]
+    size = sum(
+        math.prod(whole) * tensor.element_size()
+        for whole, tensor in zip(shapes, first, strict=True)
+    )
     require(size, first[0].device, what)
-    whole = [tensor.new_empty(rows, *tensor.shape[1:]) for tensor in first]
+    results = [tensor.new_empty(whole) for whole, tensor in zip(shapes, first, strict=True)]
 
-    def put(part: slice, results: list[Tensor]) -> None:
-        for target, result in zip(whole, results, strict=True):
-            target[part] = result
+    def put(part: Part, tensors: list[Tensor]) -> None:
+        for target, tensor in zip(results, tensors, strict=True):
+            target[part] = tensor
 
     put(parts[0], first)
     del first
     for _ in side_by_side(lambda part: put(part, work(part)), parts[1:], workers):
         pass
-    return whole
+    return results
 
 
 def mean_over_rows(rows_of: Callable[[slice], Tensor], parts: Sequence[slice]) -> Tensor:

@@ -3,7 +3,7 @@ side by side.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
@@ -34,14 +34,14 @@ def one_thread(limited: bool = True) -> Iterator[None]:
 
 
 def side_by_side(
-    work: Callable[[Item], Result], items: Sequence[Item], workers: int
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int
 ) -> Iterator[Result]:
     """The result of `work` for each item, in order, with `workers` threads.
 
     Results do not depend on which item is finished first and, inside `one_thread`, not on the
     number of workers. At most twice as many results as workers wait to be taken: they may be large.
     """
-    if workers == 1 or len(items) == 1:
+    if workers == 1 or (isinstance(items, Sized) and len(items) == 1):
         yield from map(work, items)
         return
     with ThreadPoolExecutor(workers) as pool:

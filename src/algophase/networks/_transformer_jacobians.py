@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import torch
 from torch import Tensor
 
+from algophase.networks._active_units import CACHED_ELEMENTS, ActiveUnits
 from algophase.networks.jacobians import Jacobians, slope
 
 if TYPE_CHECKING:
     from algophase.networks.network import Cache
     from algophase.networks.transformer import MLP, Attention, Block
 
-# Multiplications of a pair's gradients with all hidden units from which it pays to pick the units
-# that are on.
+# Multiplications of a pair's gradients with all hidden units from which it pays to look which units
+# are on.
 WORTH_PICKING = 1_000_000
 
 
@@ -55,23 +56,25 @@ def _through_mlp(mlp: "MLP", flow: Tensor, pre: Tensor) -> Tensor:
     """x + W_out act(W_in x): what flows back, (n, c, d), from what flows into its output, (n or
     1, c, d).
     """
-    picked = flow.numel() * len(mlp.W_out) >= WORTH_PICKING and pre.device.type == "cpu"
-    if picked and mlp.activation is torch.relu and len(flow) == 1:
-        return _through_units_that_are_on(mlp, flow[0], pre)
+    worth_picking = flow[0].numel() * len(mlp.W_out) >= WORTH_PICKING
+    if worth_picking and mlp.activation is torch.relu and pre.device.type == "cpu":
+        return _through_units_that_are_on(mlp, flow, pre)
     hidden = (flow @ mlp.W_out.T) * slope(mlp.activation, pre)[:, None]  # (n, c, m)
     return hidden @ mlp.W_in.T + flow
 
 
 def _through_units_that_are_on(mlp: "MLP", flow: Tensor, pre: Tensor) -> Tensor:
-    """The same for ReLUs and a flow (c, d) that all pairs share, pair by pair: half of all units
-    are off, and are left out.
+    """The same for ReLUs, from pair to pair: few units differ. Where each pair has a flow of its
+    own, it goes through a matrix (d, d) that is such a sum.
     """
-    written = mlp.W_out @ flow.T  # (m, c)
-    read = mlp.W_in.T.contiguous()  # (m, d)
-    back = flow.new_empty(len(pre), *flow.shape)
-    for row, on in zip(back, pre > 0, strict=True):
-        units = on.nonzero()[:, 0]
-        torch.addmm(flow, written[units].T, read[units], out=row)
+    all_alike = len(flow) == 1
+    width = flow.shape[-1]
+    into = flow[0] if all_alike else torch.eye(width, dtype=flow.dtype)  # (c or d, d)
+    units = ActiveUnits(mlp.W_out @ into.T, mlp.W_in.T, into)
+    back = flow.new_empty(len(pre), flow.shape[1], width)
+    at_once = max(1, CACHED_ELEMENTS // into.numel())
+    for pairs, sums in units.sums(pre > 0, at_once):
+        back[pairs] = sums if all_alike else torch.bmm(flow[pairs], sums)
     return back
 
 

@@ -15,6 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import LinearSettings, TaskSettings
+from algophase.networks._active_units import ConcatenatedGradients
+from algophase.networks._summed_gradients import Moved, SummedGradients, random_directions
+from algophase.networks.gradient_products import GradientProducts
 from algophase.networks.jacobians import Jacobians, slope
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import PairLogits, Prepared, of_two_tokens, pair_elements
@@ -107,6 +110,35 @@ class Linear(Network):
             return Jacobians(logits, back, back)
         to_first, to_second = back.chunk(2, dim=-1)
         return Jacobians(logits, to_first, to_second)
+
+    @torch.no_grad()
+    def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts:
+        units, labels = len(self.l1.weight), self.task.modulus
+        if self.concatenates:
+            return ConcatenatedGradients(
+                first, second, self._run, self.l1.weight, self.unembed.weight.T
+            ).products()
+        moved_reads = self.l1.weight @ random_directions(first)  # (m, directions)
+
+        def move(first: Tensor, second: Tensor) -> Moved:
+            cache: Cache = {}
+            logits = self.logits_from_embeddings(first, second, cache)
+            moved = moved_reads * (cache["l1.hook_pre"] > 0)[..., None]
+            if self._has_two_layers:
+                moved = (self.l2.weight @ moved) * (cache["l2.hook_pre"] > 0)[..., None]
+            return Moved(logits, cache["l1.hook_pre"], self.unembed.weight @ moved)
+
+        largest = moved_reads.abs()
+        if self._has_two_layers:
+            largest = self.l2.weight.abs() @ largest
+        largest = self.unembed.weight.abs() @ largest
+        return SummedGradients(first, second, move, largest, labels).products(units)
+
+    def _run(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and what L_1 gives."""
+        cache: Cache = {}
+        logits = self.logits_from_embeddings(first, second, cache)
+        return logits, cache["l1.hook_pre"]
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:

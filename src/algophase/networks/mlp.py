@@ -13,6 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import MLPSettings, TaskSettings
+from algophase.networks._active_units import ConcatenatedGradients
+from algophase.networks._summed_gradients import Moved, SummedGradients, random_directions
+from algophase.networks.gradient_products import GradientProducts
+from algophase.networks.jacobians import Jacobians, slope
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import PairLogits, Prepared, of_two_tokens, pair_elements
 from algophase.networks.parts import HiddenReads
@@ -64,6 +68,50 @@ class MLP(Network):
 
     def _logits_from_reads(self, read: Tensor) -> Tensor:
         return ACT[self.settings.activation](read) @ self.W_U
+
+    @torch.no_grad()
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        """W_U -> act' -> W. Networks that add their embeddings have one gradient for both."""
+        pre = self._reads(first, second)
+        back = self.W_U.T * slope(ACT[self.settings.activation], pre)[:, None]  # (n, c, hidden)
+        if self.settings.layer:
+            back = back @ self.W.T
+        logits = self._logits_from_reads(pre)
+        match self.settings.join:
+            case "add":
+                return Jacobians(logits, back, back)
+            case "multiply":
+                return Jacobians(logits, back * second[:, None], back * first[:, None])
+            case _:
+                to_first, to_second = back.chunk(2, dim=-1)
+                return Jacobians(logits, to_first, to_second)
+
+    @torch.no_grad()
+    def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts | None:
+        """Where hidden units are ReLUs, and read embeddings added, or side by side through a
+        layer.
+        """
+        if self.settings.activation != "relu":
+            return None
+        if self.settings.join == "add":
+            directions = random_directions(first)
+            moved_reads = self.W.T @ directions if self.settings.layer else directions
+
+            def move(first: Tensor, second: Tensor) -> Moved:
+                logits, pre = self._run(first, second)
+                return Moved(logits, pre, self.W_U.T @ (moved_reads * (pre > 0)[..., None]))
+
+            largest = self.W_U.T.abs() @ moved_reads.abs()
+            gradients = SummedGradients(first, second, move, largest, self.task.modulus)
+            return gradients.products(len(self.W_U))
+        if self.concatenates and self.settings.layer:
+            return ConcatenatedGradients(first, second, self._run, self.W.T, self.W_U).products()
+        return None
+
+    def _run(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and what the hidden units read."""
+        pre = self._reads(first, second)
+        return self._logits_from_reads(pre), pre
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:

@@ -22,6 +22,7 @@ from algophase.core.errors import InputError
 from algophase.core.seeding import generator
 from algophase.core.settings import Cut, NetworkSettings, RunSettings, TaskSettings
 from algophase.core.task import all_pairs, tokens
+from algophase.networks.gradient_products import GradientProducts
 from algophase.networks.jacobians import Jacobians, by_autograd
 from algophase.networks.pair_logits import Prepared, by_pairs
 from algophase.networks.parts import (
@@ -66,7 +67,14 @@ def _same(first: Tensor, second: Tensor) -> bool:
 
 
 # What counts for the class that says it alone: a class derived from it may compute something else.
-OF_ONE_CLASS = ("jacobians", "pair_logits", "is_pure", "is_recordable", "label_axis")
+OF_ONE_CLASS = (
+    "jacobians",
+    "gradient_products",
+    "pair_logits",
+    "is_pure",
+    "is_recordable",
+    "label_axis",
+)
 
 
 class Network(nn.Module):
@@ -224,6 +232,17 @@ class Network(nn.Module):
             `Jacobians`: logits (n, outputs) and two gradients, each (n, p, width).
         """
         return by_autograd(self, first, second)
+
+    def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts | None:
+        """Compute inner products of the gradients of all pairs on a CPU faster than by `jacobians`.
+
+        Arguments:
+            first, second: operand tables, each (p, width).
+
+        Returns:
+            A function of pairs, with its size; None if the network has no faster way.
+        """
+        return None
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:

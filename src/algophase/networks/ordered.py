@@ -14,13 +14,15 @@ from torch import Tensor
 
 from algophase.core.group import primitive_root
 from algophase.core.settings import TaskSettings
+from algophase.networks.gradient_products import GradientProducts, Products
+from algophase.networks.jacobians import Jacobians
 from algophase.networks.network import Cache, Network
 from algophase.networks.pair_logits import PairLogits, Prepared
 from algophase.networks.parts import HiddenReads, HiddenUnits
 
 
 class Ordered(Network):
-    """Any network, its numbers in another order. Its gradients are autograd's."""
+    """Any network, its numbers in another order."""
 
     def __init__(self, network: Network, first: Tensor, second: Tensor, outputs: Tensor) -> None:
         super().__init__(replace(network.task, operation="add", relabeling=()), network.settings)
@@ -61,6 +63,34 @@ class Ordered(Network):
             return self._in_order(inner_logits(first, second, read))
 
         return replace(inner, logits=logits)
+
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        """The inner network's, whose answers are put in this one's order."""
+        inner = self.inner.jacobians(first, second, cache)
+        order = self.get_buffer("outputs")
+        to_first = to_second = inner.to_first[:, order]
+        if inner.to_second is not inner.to_first:  # one gradient, where embeddings are added
+            to_second = inner.to_second[:, order]
+        return Jacobians(self._in_order(inner.logits), to_first, to_second)
+
+    def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts | None:
+        """The inner network's, whose answers are put in this one's order."""
+        inner = self.inner.gradient_products(first, second)
+        if inner is None:
+            return None
+        order = self.get_buffer("outputs")
+        inner_block = inner.of_block
+
+        def of_block(rows: slice, columns: slice) -> Products:
+            products = inner_block(rows, columns)
+            return products._replace(
+                logits=self._in_order(products.logits),
+                first=products.first[..., order],
+                second=products.second[..., order],
+                mixed=products.mixed[..., order],
+            )
+
+        return replace(inner, of_block=of_block)
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:

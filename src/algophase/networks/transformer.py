@@ -18,8 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import LensSettings, TaskSettings, TransformerSettings
+from algophase.networks._one_layer_gradients import OneLayerGradients
 from algophase.networks._transformer_jacobians import through_blocks
 from algophase.networks._transformer_pairs import OneLayerPairs
+from algophase.networks.gradient_products import GradientProducts
 from algophase.networks.jacobians import Jacobians
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import Prepared, pair_elements
@@ -272,6 +274,19 @@ class Transformer(Network):
         residual = self._residual(first, second, None)
         cache = {} if cache is None else cache
         return through_blocks(self._blocks, self.unembed.W_U, self.task.modulus, residual, cache)
+
+    @torch.no_grad()
+    def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts | None:
+        """Where there is one layer, of ReLUs."""
+        written_out = self.settings.bare and len(self.blocks) == 1
+        if not written_out or self.settings.activation != "relu":
+            return None
+        embeddings = [first, second]
+        if self.task.equals_sign:
+            embeddings.append(self.embed.W_E[-1:])
+        positions = [x + at for x, at in zip(embeddings, self.pos_embed.W_pos, strict=True)]
+        block, labels = self._blocks[0], self.task.modulus
+        return OneLayerGradients(block, self.unembed.W_U, labels, positions).products()
 
     @torch.no_grad()
     def pair_logits(self) -> Prepared:

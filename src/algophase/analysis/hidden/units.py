@@ -234,24 +234,40 @@ def unit_waves(pre: Tensor, modulus: int, written: Tensor | None) -> UnitWaves:
     waves = padded_basis(modulus, pre.device)
     of_first = (waves @ pre.reshape(modulus, -1)).view(len(waves), modulus, -1)
     modes = waves @ of_first  # (of a, of b, m)
+    del of_first  # as large as the pre-activations
     mean = modes[0, 0] / modulus
     modes[0, 0].zero_()
-    flat = modes.flatten(0, 1)
-    gram = flat.T @ flat
-    variance = gram.diagonal()
     frequency = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
+    variance, cluster, shared = _products_in_clusters(modes.flatten(0, 1), frequency)
     unit = torch.arange(len(frequency), device=pre.device)
     own = _own_waves(modulus, pre.device)[:, frequency]
-    cluster = _clusters(frequency, variance)
-    same_cluster = cluster[:, None] == cluster
     return UnitWaves(
         cluster=cluster,
         mean=mean,
         variance=variance,
-        shared=(gram * same_cluster).norm(dim=1),
+        shared=shared,
         at_own=modes[own[:, None], own, unit],
         writes=None if written is None else (waves @ written.T)[own[1:], unit],
     )
+
+
+def _products_in_clusters(modes: Tensor, frequency: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`variance`, `cluster` and `shared` of `UnitWaves`, from all modes (p * p, m)."""
+    if modes.device.type != "cpu":
+        gram = modes.T @ modes
+        variance = gram.diagonal()
+        cluster = _clusters(frequency, variance)
+        same_cluster = cluster[:, None] == cluster
+        return variance, cluster, (gram * same_cluster).norm(dim=1)
+    # To look which clusters there are costs a GPU a wait, and saves a CPU nearly all products.
+    variance = torch.linalg.vector_norm(modes, dim=0).square()
+    cluster = _clusters(frequency, variance)
+    shared = torch.empty_like(variance)
+    for number in cluster.unique():
+        units = (cluster == number).nonzero()[:, 0]
+        of_cluster = modes[:, units]
+        shared[units] = (of_cluster.T @ of_cluster).norm(dim=1)
+    return variance, cluster, shared
 
 
 @torch.no_grad()

@@ -10,8 +10,6 @@ circularity (appendix B).
 """
 
 import functools
-import random
-from array import array
 from typing import NamedTuple
 
 import torch
@@ -27,14 +25,19 @@ from algophase.analysis.logits.all_pairs import (
 )
 from algophase.core.memory import (
     FLOAT64,
+    SIMILARITIES_SHARE,
+    Block,
     chunk_elements,
     fits,
     joined,
+    joined_blocks,
     slices,
     workers_that_fit,
 )
+from algophase.core.shuffle import first_of_shuffle
 from algophase.core.threads import one_thread
 from algophase.networks import Cache, Network
+from algophase.networks.gradient_products import Products
 from algophase.networks.jacobians import differentiable, differentiate
 from algophase.networks.ordered import ordered
 from algophase.networks.pair_logits import widest_layer
@@ -54,10 +57,7 @@ def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
 
     It is kept: do not write into it.
     """
-    total = modulus**3
-    numbers = array("i" if total < 2**31 else "q", range(total))  # a tenth of the memory of a list
-    random.Random(42).shuffle(numbers)
-    chosen = torch.tensor(numbers[:count].tolist())
+    chosen = torch.tensor(first_of_shuffle(modulus**3, count, seed=42))
     return torch.stack([chosen // modulus**2, chosen // modulus % modulus, chosen % modulus], dim=1)
 
 
@@ -97,6 +97,13 @@ def similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     return (
         torch.linalg.vecdot(to_a, to_b).div_(of_a).div_(of_b).masked_fill_(one_vanishes, 0.0)
     )  # 0 / 0 is NaN
+
+
+def similarity_of_products(products: Products) -> Tensor:
+    """The same from inner products of the gradients, (a, b, c)."""
+    one_vanishes = (products.first == 0) != (products.second == 0)
+    cosine = products.mixed / products.first.sqrt() / products.second.sqrt()
+    return cosine.masked_fill_(one_vanishes, 0.0)
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
@@ -149,7 +156,8 @@ class RunOfAll(NamedTuple):
 
 def similarities_fit(network: Network) -> bool:
     """Whether the similarities of all triples may be kept."""
-    return fits(FLOAT64 * network.task.modulus**3, network.operand_tables()[0].device)
+    device = network.operand_tables()[0].device
+    return fits(FLOAT64 * network.task.modulus**3, device, SIMILARITIES_SHARE)
 
 
 def run_all(
@@ -161,31 +169,48 @@ def run_all(
     """
     first, second = (table.detach() for table in network.operand_tables())
     p, on_cpu = network.task.modulus, first.device.type == "cpu"
-    # A pair's p gradients at the widest layer, and the Jacobians of its attention.
-    elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
+    products = network.gradient_products(first, second) if on_cpu else None
+    if products is None:
+        # A pair's p gradients at the widest layer, and the Jacobians of its attention.
+        elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
+    else:
+        elements = products.elements
     most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
-    chunks = slices(p * p, max(1, most // elements))
     threads = torch.get_num_threads() if on_cpu and network.concurrent else 1
     chunk_bytes = FLOAT64 * max(most, elements)
     workers = workers_that_fit(threads, chunk_bytes, 2 * FLOAT64 * p**3, first.device)
+    at_once = max(1, most // elements)
 
     def of_pairs(chunk: slice) -> list[Tensor]:
         pairs = torch.arange(chunk.start, chunk.stop, device=first.device)
         cache: Cache = {}
-        a, b = first[pairs // p], second[pairs % p]
-        jacobians = network.jacobians(a, b, cache)
-        logits, similarities = jacobians.logits, similarity(jacobians.to_first, jacobians.to_second)
+        jacobians = network.jacobians(first[pairs // p], second[pairs % p], cache)
+        similarities = similarity(jacobians.to_first, jacobians.to_second)
+        return results(jacobians.logits, similarities, recorded_pre_activations(cache))
+
+    def of_block(block: Block) -> list[Tensor]:
+        assert products is not None
+        of_pairs = products.of_block(*block)
+        similarities = similarity_of_products(of_pairs)
+        return results(of_pairs.logits, similarities, [of_pairs.pre_activations])
+
+    def results(logits: Tensor, similarities: Tensor, pre: list[Tensor]) -> list[Tensor]:
         if not keep_similarities:
-            count = (~similarities.isnan()).sum(dim=1)
-            similarities = torch.stack([similarities.nansum(dim=1), count], dim=1)
-        return [logits, similarities, *(recorded_pre_activations(cache) if keep_units else [])]
+            count = (~similarities.isnan()).sum(dim=-1)
+            similarities = torch.stack([similarities.nansum(dim=-1), count], dim=-1)
+        return [logits, similarities, *(pre if keep_units else [])]
 
     with one_thread(threads > 1):
         what = f"network {network.id}: its logits and gradients"
-        logits, similarities, *pre = joined(of_pairs, chunks, what, workers)
-    if keep_similarities:
-        similarities = similarities.view(p, p, p)
-    return RunOfAll(logits.view(p, p, -1), similarities, pre[0] if pre else None)
+        if products is None:
+            parts = joined(of_pairs, slices(p * p, at_once), what, workers)
+        else:
+            every_row, every_column = slices(p, at_once), slices(p, max(1, at_once // p))
+            blocks = [(rows, columns) for columns in every_column for rows in every_row]
+            parts = joined_blocks(of_block, blocks, what, workers)
+    logits, similarities, *pre = parts
+    similarities = similarities.view(p, p, p) if keep_similarities else similarities.view(p * p, 2)
+    return RunOfAll(logits.view(p, p, -1), similarities, pre[0].view(p * p, -1) if pre else None)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:

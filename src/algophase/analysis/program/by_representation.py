@@ -47,6 +47,7 @@ LEAST_LINK = 0.1
 # And of all that it writes alone, at least half lies there or at itself. A lookup table writes
 # everywhere.
 LEAST_ORDER = 0.5
+TOKEN_COPIES = 3  # of what is kept of each token: of either operand, and what it is made from
 ROUNDING = 1e-12  # of a table: less is what projections leave of nothing
 
 
@@ -243,10 +244,12 @@ async def representations_alone(
         return []
     in_tables = embedding_shares(network, group)
     device = network.operand_tables()[0].device
+    prepared = prepared or network.pair_logits()
     row_bytes = STRIP_COPIES * FLOAT64 * group.order**2
+    token_bytes = TOKEN_COPIES * FLOAT64 * group.order * prepared.token_elements
     alone = []
-    # As many at once as one row of their logits fits a slab.
-    for chosen in slabs(len(others), row_bytes, device):
+    # As many at once as their tokens and one row of their logits fit a slab.
+    for chosen in slabs(len(others), row_bytes + token_bytes, device):
         members = others[chosen]
         singles = [[member] for member in members]
         sums = await keep_representations(network, group, singles, prepared=prepared)
