@@ -21,11 +21,17 @@ PICTURE = ROOT / "docs" / "images" / "llc.png"
 NETWORKS = {"Clock": "da98a6312948", "Pizza": "5ed1f0b86c80"}  # attention rates 0.89 and 0.25
 PAIRS = 2784  # trained on
 SETTINGS = {
-    "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(3, 60, 140, localization=1000.0),
-    "$\\beta = 1/\\log n$, $\\gamma$ = 300": Sampling(3, 150, 150, localization=300.0),
-    "$\\beta = 1/\\log n$, $\\gamma$ = 100": Sampling(3, 300, 200, localization=100.0),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(
+        3, 60, 140, localization=1000.0, plateau=False
+    ),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 300": Sampling(
+        3, 150, 150, localization=300.0, plateau=False
+    ),
+    "$\\beta = 1/\\log n$, $\\gamma$ = 100": Sampling(
+        3, 300, 200, localization=100.0, plateau=False
+    ),
     "$n\\beta$ = 10, $\\gamma$ = 100, no burn-in": Sampling(
-        3, 0, 500, localization=100.0, inverse_temperature=10 / PAIRS
+        3, 0, 500, localization=100.0, inverse_temperature=10 / PAIRS, plateau=False
     ),
 }
 
@@ -44,7 +50,8 @@ def main() -> None:
                 NETWORKS, learning_coefficients(networks, sampling, device="cpu"), strict=True
             ):
                 print(
-                    f"{title}; {verdict}: {coefficient}; distance {coefficient.distance:.2f}",
+                    f"{title}; {verdict}: {coefficient.value:.1f}, distance "
+                    f"{coefficient.distance:.2f}; {'; '.join(coefficient.warnings)}",
                     flush=True,
                 )
                 label = f"{verdict}: λ {coefficient.value:.1f}"

@@ -59,9 +59,10 @@ def llc(
     """Estimate the local learning coefficient of networks: how many directions of the weights
     change the loss.
 
-    Chains of Langevin dynamics start at the trained weights. The estimate depends on step and
-    localization; both are in the output. Warnings say when chains drift, disagree or go below the
-    network's own loss.
+    Chains of Langevin dynamics start at the trained weights. They are drawn again with half the
+    localization, half the inverse temperature and half the step. No number is printed, and the
+    reason is, where one of these changes the estimate by more than 5%, where chains drift or
+    disagree, or where they leave the network.
     """
     from algophase.analysis.hidden.learning_coefficient import Sampling, learning_coefficients
     from algophase.storage import load

@@ -168,7 +168,8 @@ def test_a_network_that_is_not_at_a_minimum_is_told() -> None:
     found = learning_coefficient(a_network(), sampling, device="cpu")
     assert found.value < 0
     assert found.warnings[0].startswith("it is negative")
-    assert "unreliable: it is negative" in str(found)
+    assert str(found).startswith("no estimate: it is negative")
+    assert (found.to_dict()["value"], found.to_dict()["trusted"]) == (None, False)
     assert found.beta == 10.0
 
 

@@ -68,3 +68,22 @@ def split_r_hat(draws: Floats) -> float:
     if within <= 0:
         return math.nan
     return math.sqrt((length - 1) / length + between / within)
+
+
+def rise_by_chain(trace: Floats, burn_in: int, pull: float) -> Floats:
+    """The estimate of each chain (chains,): how far its loss is above the start's on average, after
+    the burn-in, times n beta. trace: (chains, steps)."""
+    start = float(trace[0, 0])
+    estimates: Floats = pull * (trace[:, burn_in:].mean(axis=1) - start)
+    return estimates
+
+
+def student_interval(by_chain: Floats) -> tuple[float, float]:
+    """The 95% interval of the mean, from how chains differ."""
+    from scipy.stats import t
+
+    chains = len(by_chain)
+    quantile = float(t.ppf(0.975, chains - 1))
+    value = float(by_chain.mean())
+    reach = quantile * float(by_chain.std(ddof=1)) / math.sqrt(chains)
+    return value - reach, value + reach

@@ -7,6 +7,11 @@ directions of the weights change the loss.
 with L the mean loss over n pairs, w* the trained weights and beta = 1 / log n. Half the number of
 parameters where the loss is a bowl; less where it is flat or singular. Chains are networks of one
 ensemble, and an engine gives loss and gradient of all.
+
+An estimate that depends on how it was sampled is none. So every network is sampled again with half
+the localization, half the inverse temperature and half the step (`_plateau`). Where that changes
+the estimate, it is refused. On square networks, whose coefficient is known, what is left is within
+10% of it (studies/learning_coefficient_calibration.py).
 """
 
 import functools
@@ -20,7 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden._langevin import Floats, langevin, split_r_hat
+from algophase.analysis.hidden._langevin import (
+    Floats,
+    langevin,
+    rise_by_chain,
+    split_r_hat,
+    student_interval,
+)
+from algophase.analysis.hidden._plateau import AS_ASKED, Dynamics, plateau_warnings
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
 from algophase.core.settings import RunSettings, check_number, shown, trained_kinds
@@ -53,6 +65,8 @@ class Sampling:
         inverse_temperature: None for 1 / log n, with n pairs.
         pairs: "training" for the pairs that the network was trained on, or "all".
         seed: another seed draws other chains.
+        plateau: whether to sample again with half of each setting, which takes four times as long.
+            An estimate without it has a warning.
 
     Raises:
         InputError: a number is out of range.
@@ -71,8 +85,11 @@ class Sampling:
     inverse_temperature: float | None = None
     pairs: str = "training"
     seed: int = 0
+    plateau: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.plateau, bool):
+            raise InputError(f"plateau is {shown(self.plateau)}; it must be True or False")
         for name, least in (("chains", 2), ("burn_in", 0), ("draws", 4), ("seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -98,6 +115,31 @@ class Sampling:
         """Steps of a chain: burn-in and draws."""
         return self.burn_in + self.draws
 
+    def beta(self, samples: int) -> float:
+        """The inverse temperature.
+
+        Arguments:
+            samples: n, the number of pairs.
+
+        Returns:
+            The one given, or 1 / log n.
+        """
+        if self.inverse_temperature is not None:
+            return self.inverse_temperature
+        return 1 / math.log(max(samples, 2))
+
+    def dynamics(self, samples: int) -> dict[str, Dynamics]:
+        """What chains are drawn with.
+
+        Arguments:
+            samples: n, the number of pairs.
+
+        Returns:
+            By name: as asked and, unless `plateau` is False, with half of each setting in turn.
+        """
+        asked = Dynamics(samples * self.beta(samples), self.localization, self.step)
+        return asked.halvings() if self.plateau else {AS_ASKED: asked}
+
 
 @dataclass(frozen=True)
 class LearningCoefficient:
@@ -105,7 +147,8 @@ class LearningCoefficient:
 
     Attributes:
         id: the network's name.
-        value: the estimate: the mean over chains.
+        value: the estimate: the mean over chains. With warnings, it is no learning coefficient:
+            `str` and `to_dict` leave it out.
         interval: its 95% interval, from how chains differ (Student's t).
         by_chain: the estimate of each chain.
         sampling: how the chains were drawn.
@@ -114,6 +157,7 @@ class LearningCoefficient:
         loss: L(w*), the loss of the trained weights.
         r_hat: 1 where chains agree and do not drift.
         distance: how far chains end from w*, relative to its norm.
+        estimates: the estimate as asked, and with half of each setting.
         warnings: why not to trust the estimate.
         engine, device, precision: what computed the loss and its gradient.
         trace: the loss along each chain from w* on, (chains, steps).
@@ -139,6 +183,7 @@ class LearningCoefficient:
     loss: float
     r_hat: float
     distance: float
+    estimates: Mapping[str, float]
     warnings: tuple[str, ...]
     engine: str
     device: str
@@ -149,13 +194,24 @@ class LearningCoefficient:
         return f"<LearningCoefficient of {self.id}: {self}>"
 
     def __str__(self) -> str:
+        if not self.trusted:
+            return f"no estimate: {'; '.join(self.warnings)}"
         low, high = self.interval
-        doubt = f"; unreliable: {'; '.join(self.warnings)}" if self.warnings else ""
-        return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains{doubt}"
+        return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains"
+
+    @property
+    def trusted(self) -> bool:
+        """Whether there is no warning."""
+        return not self.warnings
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as data, without the trace; None for numbers that are undefined."""
+        """The estimate as data, without the trace; None for numbers that are undefined, and for
+        the value and its interval where there is a warning."""
         record: dict[str, Any] = to_record(self)
+        record["trusted"] = self.trusted
+        if not self.trusted:
+            record["value"] = None
+            record["interval"] = None
         return record
 
     def picture(self) -> TracePicture:
@@ -179,8 +235,8 @@ def learning_coefficient(
         options: `engine`, `device`, `precision` and `progress`, as for `learning_coefficients`.
 
     Returns:
-        A `LearningCoefficient`: `value`, its 95% `interval`, and `warnings` if the chains do not
-        agree.
+        A `LearningCoefficient`: `value`, its 95% `interval`, and `warnings` if it cannot be
+        trusted.
 
     Raises:
         InputError: the network is not of a kind that is trained here, or its training pairs are
@@ -238,28 +294,52 @@ def learning_coefficients(
     chains = sampling.chains
     rows = len(networks) * chains
     groups = plan([runs[row // chains] for row in range(rows)], engine, device, precision)
-    traces, distances = np.empty((rows, sampling.steps)), np.empty(rows)
-    group_of_row = [groups[0]] * rows
-    all_steps = sampling.steps * len(groups)
+    settings = list(sampling.dynamics(samples=2))
+    all_steps = len(settings) * len(groups) * sampling.steps
+    traces = {}
+    distances = {}
     with Bar(progress) as bar:
-        for number, group in enumerate(groups):
-            members = list(group.indices)
-            of_members = [networks[row // chains] for row in members]
-            show = functools.partial(_show, bar, all_steps, number * sampling.steps)
-            seed = sampling.seed + members[0]
-            sampled = _sample(group, of_members, sampling, seed, show)
-            traces[members], distances[members] = sampled
-            for row in members:
-                group_of_row[row] = group
+        steps_before = 0
+        for setting in settings:
+            show = functools.partial(_show, bar, all_steps, steps_before)
+            sampled = _sample_all(groups, networks, sampling, setting, show)
+            traces[setting], distances[setting] = sampled
+            steps_before += len(groups) * sampling.steps
+    group_of_row = {row: group for group in groups for row in group.indices}
     coefficients = []
     for number, (network, run) in enumerate(zip(networks, runs, strict=True)):
         first = number * chains
         own = slice(first, first + chains)
-        distance = float(distances[own].mean())
-        coefficients.append(
-            _result(network, run, sampling, traces[own], distance, group_of_row[first])
-        )
+        own_traces = {setting: trace[own] for setting, trace in traces.items()}
+        distance = float(distances[AS_ASKED][own].mean())
+        group = group_of_row[first]
+        coefficients.append(_result(network, run, sampling, own_traces, distance, group))
     return coefficients
+
+
+def _sample_all(
+    groups: Sequence[PlannedEnsemble],
+    networks: Sequence[Network],
+    sampling: Sampling,
+    setting: str,
+    progress: Callable[[int], None],
+) -> tuple[Floats, Floats]:
+    """Traces (rows, steps) and distances (rows,), with `chains` rows per network."""
+    rows = len(networks) * sampling.chains
+    traces, distances = np.empty((rows, sampling.steps)), np.empty(rows)
+    for number, group in enumerate(groups):
+        members = list(group.indices)
+        of_members = [networks[row // sampling.chains] for row in members]
+        show = functools.partial(_after, progress, number * sampling.steps)
+        # The same noise with every setting: estimates then differ by what the setting does.
+        seed = sampling.seed + members[0]
+        sampled = _sample(group, of_members, sampling, setting, seed, show)
+        traces[members], distances[members] = sampled
+    return traces, distances
+
+
+def _after(progress: Callable[[int], None], steps_before: int, steps: int) -> None:
+    progress(steps_before + steps)
 
 
 def _show(bar: Bar, all_steps: int, steps_before: int, steps: int) -> None:
@@ -287,6 +367,7 @@ def _sample(
     group: PlannedEnsemble,
     networks: Sequence[Network],
     sampling: Sampling,
+    setting: str,
     seed: int,
     progress: Callable[[int], None],
 ) -> tuple[Floats, Floats]:
@@ -304,9 +385,7 @@ def _sample(
         trace = langevin(
             points,
             lambda: (engine.loss_and_gradient(), engine.gradients.flat),
-            pull=n * _beta(sampling, n),
-            localization=sampling.localization,
-            step=sampling.step,
+            **vars(sampling.dynamics(n)[setting]),
             steps=sampling.steps,
             seed=seed,
             free=free,
@@ -320,44 +399,42 @@ def _ones_like(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.ones_like(value) for name, value in weights.items()}
 
 
-def _beta(sampling: Sampling, samples: int) -> float:
-    if sampling.inverse_temperature is not None:
-        return sampling.inverse_temperature
-    return 1 / math.log(max(samples, 2))
-
-
 def _result(
     network: Network,
     run: RunSettings,
     sampling: Sampling,
-    trace: Floats,
+    traces: Mapping[str, Floats],
     distance: float,
     group: PlannedEnsemble,
 ) -> LearningCoefficient:
-    from scipy.stats import t
-
     n = len(split(run.task, run.seed).training)
-    beta = _beta(sampling, n)
-    loss = float(trace[0, 0])
+    trace = traces[AS_ASKED]
+    by_setting = {}
+    for setting, dynamics in sampling.dynamics(n).items():
+        rise = rise_by_chain(traces[setting], sampling.burn_in, dynamics.pull)
+        by_setting[setting] = rise
+    by_chain = by_setting[AS_ASKED]
+    estimates = {setting: float(values.mean()) for setting, values in by_setting.items()}
+    value = estimates[AS_ASKED]
+    interval = student_interval(by_chain)
     kept = trace[:, sampling.burn_in :]
-    by_chain = n * beta * (kept.mean(axis=1) - loss)
-    value = float(by_chain.mean())
-    chains = len(by_chain)
-    quantile = float(t.ppf(0.975, chains - 1))
-    reach = quantile * float(by_chain.std(ddof=1)) / math.sqrt(chains)
     r_hat = split_r_hat(kept)
+    warnings = _warnings(value, r_hat, distance, float(kept.mean()), network.task.modulus)
+    if not warnings:
+        warnings = plateau_warnings(estimates, interval)
     return LearningCoefficient(
         id=network.id,
         value=value,
-        interval=(value - reach, value + reach),
+        interval=interval,
         by_chain=tuple(by_chain.tolist()),
         sampling=sampling,
         samples=n,
-        beta=beta,
-        loss=loss,
+        beta=sampling.beta(n),
+        loss=float(trace[0, 0]),
         r_hat=r_hat,
         distance=distance,
-        warnings=tuple(_warnings(value, r_hat, distance, float(kept.mean()), network.task.modulus)),
+        estimates=estimates,
+        warnings=tuple(warnings),
         engine=group.engine,
         device=str(group.device),
         precision=group.precision,
