@@ -1,25 +1,52 @@
 """Draw what the findings say about key frequencies: which are keys together, how many, and what the
 start says about them.
 
-    python studies/which_frequencies.py    # docs/images/laws.png
+    python studies/which_frequencies.py    # docs/images/laws.png, docs/images/relations.png
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy
 
 from algophase import Runs
 from algophase.core.palette import COLORS, GRAY
+from algophase.core.relations import RELATIONS
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.law_tests import key_sets
-from algophase.runs.laws import with_keys
+from algophase.runs.laws import relations_in, with_keys
 from algophase.runs.rows import run_from_row
 from algophase.runs.starts import BOTH, EMBEDDING, UNEMBEDDING, initial_powers
 from algophase.runs.statistics import wilson
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "laws.png"
+RELATIONS_PICTURE = ROOT / "docs" / "images" / "relations.png"
+THRESHOLDS = (0.01, 0.05)  # of the logits, of a key frequency
+# From the paper's main experiment to those least like it
+TABLES = (
+    "fixed-width",
+    "varying-width",
+    "moduli",
+    "data",
+    "decay",
+    "heads",
+    "gelu",
+    "equals-sign",
+    "separate-vocabularies",
+    "layers-2",
+    "layers-4",
+    "linear-beta",
+    "linear-gamma",
+    "linear-delta",
+    "linear-alpha-prime",
+    "linear-alpha",
+)
 MODULUS = 59
 WIDTHS = 8  # groups of equal size
 
@@ -34,7 +61,48 @@ def ratio_classes(modulus: int) -> list[int]:
     return [u for u, other in inverse.items() if u < other]
 
 
+def relations_figure() -> "Figure":
+    """Every relation in the main table, and sums in every table; keys of two sizes."""
+    figure = new_figure(9.6, 3.9)
+    relations, tables = figure.subplots(1, 2)
+    main_table = Runs.read(ROOT / "gallery" / "fixed-width")
+    for least in THRESHOLDS:
+        _draw_ratios(relations, [(name, main_table, name) for name in RELATIONS], least)
+        every_table = [(name, Runs.read(ROOT / "gallery" / name), "i + j = l") for name in TABLES]
+        _draw_ratios(tables, every_table, least)
+    relations.set_title("one-layer transformers, by relation")
+    relations.legend(frameon=False, loc="lower left", title="a key has, of the logits,")
+    tables.set_title("sums i + j = l, by population")
+    for axes in (relations, tables):
+        axes.axvline(1, color="0.3", linewidth=0.8, linestyle=":")
+        axes.set(xlabel="relative to random sets of the same sizes", xlim=(0, 1.3))
+        axes.invert_yaxis()
+    return figure
+
+
+def _draw_ratios(axes: "Axes", rows: list[tuple[str, Runs, str]], least: float) -> None:
+    """One point per row (label, runs, relation), with its interval."""
+    color = COLORS[5] if least == THRESHOLDS[0] else COLORS[0]
+    shift = -0.15 if least == THRESHOLDS[0] else 0.15
+    for position, (_, runs, relation) in enumerate(rows):
+        ratio = relations_in(runs, relation, least)
+        low, high = ratio.interval
+        axes.errorbar(
+            ratio.value,
+            position + shift,
+            xerr=[[ratio.value - low], [high - ratio.value]],
+            fmt="o" if least == THRESHOLDS[0] else "s",
+            color=color,
+            markersize=4,
+            linewidth=0.9,
+            label=f"at least {least:.0%}" if position == 0 else None,
+        )
+    axes.set_yticks(range(len(rows)), [label for label, _, _ in rows])
+
+
 def main() -> None:
+    with house_style():
+        save_figure(relations_figure(), RELATIONS_PICTURE)
     runs, _ = with_keys(Runs.read(ROOT / "gallery" / "fixed-width"))
     widths, _ = with_keys(Runs.read(ROOT / "gallery" / "varying-width"))
     sets = key_sets(MODULUS, runs["_keys"])

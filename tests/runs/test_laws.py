@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,13 @@ from commands import call, invoke
 from runs_made import row, sweep_of
 
 from algophase.core.errors import InputError
+from algophase.core.relations import RELATIONS, relation_counts
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialize
-from algophase.runs import law_tests
-from algophase.runs.law_tests import (
-    KeySets,
-    doubling_law,
-    equal_law,
-    key_sets,
-    number_law,
-    start_laws,
-)
+from algophase.runs import law_tests, relation_laws
+from algophase.runs.law_tests import KeySets, Law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.laws import selection_laws
+from algophase.runs.relation_laws import compared_with_chance, relation_law
 from algophase.runs.runs import Runs
 from algophase.runs.starts import initial_powers
 from algophase.sweeps.spaces import Space
@@ -37,9 +33,15 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(law_tests, name, value)
 
 
+def doubling_law(groups: list[KeySets], level: float, seed: int = 0) -> Law:
+    law = relation_law(groups, "2i = j", level, seed)
+    assert law is not None
+    return law
+
+
 def uniform_sets(networks: int, seed: int, modulus: int = P) -> KeySets:
     random = np.random.default_rng(seed)
-    empty = KeySets(modulus, np.zeros((0, (modulus - 1) // 2), dtype=bool))
+    empty = KeySets(modulus, np.zeros((0, modulus // 2), dtype=bool))
     return KeySets(modulus, empty.drawn(random.integers(2, 6, networks), random))
 
 
@@ -69,6 +71,54 @@ def test_without_a_law_p_values_are_uniform(law: Any) -> None:
     p_values = [law([uniform_sets(60, seed)], 0.01, seed).p_value for seed in range(40)]
     assert kstest(p_values, "uniform").pvalue > 0.001
     assert sum(p < 0.05 for p in p_values) <= 7  # 2 expected; 8 or more has a chance of 0.1%
+
+
+@pytest.mark.parametrize("modulus", [13, 12, 15])
+@pytest.mark.parametrize("name", RELATIONS)
+def test_chance_is_that_of_all_sets_with_as_many_frequencies_of_each_gcd(
+    name: str, modulus: int
+) -> None:
+    """By the definition: the mean over every such set, relations counted with loops."""
+
+    def related(keys: tuple[int, ...]) -> int:
+        coefficients = RELATIONS[name]
+        ways = set()
+        for chosen in permutations(keys, len(coefficients)):
+            for signs in product((1, -1), repeat=len(coefficients)):
+                terms = zip(signs, coefficients, chosen, strict=True)
+                if sum(sign * factor * k for sign, factor, k in terms) % modulus == 0:
+                    ways.add(tuple(sorted(zip(coefficients, chosen, strict=True))))
+        return len(ways)
+
+    keys = tuple(range(2, 7))
+    gcds = sorted(math.gcd(k, modulus) for k in keys)
+    every_set = combinations(range(1, modulus // 2 + 1), len(keys))
+    alike = [related(s) for s in every_set if sorted(math.gcd(k, modulus) for k in s) == gcds]
+    compared = compared_with_chance([key_sets(modulus, [keys])], name)
+    assert compared.observed == related(keys)
+    assert compared.chance == pytest.approx(sum(alike) / len(alike))
+
+
+def test_sets_without_sums_are_found_and_an_interval_of_none_has_a_width() -> None:
+    sets = uniform_sets(2000, 3)
+    sums = relation_counts_of(sets)
+    sum_free = KeySets(P, sets.member[sums == 0][:300])
+    law = relation_law([sum_free], "i + j = l", 0.01)
+    assert law is not None
+    assert law.p_value < 0.01
+    assert law.value == 0.0
+    assert law.interval is not None
+    assert 0 < law.interval[1] < 0.1
+    pairs = key_sets(P, [(1, 5)] * 30)
+    assert relation_law([pairs], "i + j = l", 0.01) is None
+
+
+def relation_counts_of(sets: KeySets) -> Any:
+    counts = []
+    for member in sets.member:
+        frequencies = member.nonzero()[0][None] + 1
+        counts.append(relation_counts(frequencies, P, (1, 1, 1))[0])
+    return np.array(counts)
 
 
 @pytest.mark.parametrize("preference", [0.5, 2.0])
@@ -108,7 +158,7 @@ def test_powers_know_the_size_of_the_effect_and_of_the_table(
     few, many = ([uniform_sets(count, 2)] for count in (30, 500))
     assert doubling_law(few, 0.01).power < doubling_law(many, 0.01).power
     assert equal_law(few, 0.01).power < equal_law(many, 0.01).power
-    monkeypatch.setattr(law_tests, "MORE_PAIRS", 1.0)
+    monkeypatch.setattr(relation_laws, "MORE", 1.0)
     monkeypatch.setattr(law_tests, "LIKELIER", 1.0)
     assert doubling_law(many, 0.05).power < 0.2  # of no effect, the level
     assert equal_law(many, 0.05).power < 0.2
@@ -198,10 +248,15 @@ def made(
 def test_a_table_is_tested_as_far_as_it_goes() -> None:
     frame = pandas.concat([made(), made(30, modulus=25), made(5).assign(validation_accuracy=0.9)])
     laws = selection_laws(Runs.of(frame, "made"), starts=False)
-    assert [law.name for law in laws.laws] == ["number and modulus", "equal", "doubling"]
-    assert [law.runs for law in laws.laws] == [90, 60, 60]
+    names = [law.name for law in laws.laws]
+    assert names == ["number and modulus", "equal", *RELATIONS]
+    by_name = {law.name: law.runs for law in laws.laws}
+    assert (by_name["number and modulus"], by_name["equal"]) == (90, 60)
+    # Not all networks can have a sum, which needs three keys; at 25, some cannot have a double.
+    assert by_name["i + j = l"] < by_name["2i = j"] < 90
     assert laws.notes == (
-        "which frequencies are keys, for 30 networks with a modulus that is composite or below 7",
+        "equal and start, for 30 networks with a composite modulus: their frequencies are not "
+        "equally likely",
     )
     text = str(laws)
     assert text.index("stated before looking") < text.index("results, with 95% intervals")
@@ -222,7 +277,7 @@ def test_circles_without_companions_stand_in_for_keys() -> None:
     assert laws.source == "circles.frequency"
     assert [law.name for law in laws.laws] == ["equal"]
     assert max(laws.sizes) == frame["circles.frequency"].map(len).max() - 1
-    assert laws.notes[0].startswith("doubling: a Pizza's companion has twice its frequency")
+    assert laws.notes[0].startswith("relations: a Pizza's companion has twice its frequency")
 
 
 def test_what_cannot_be_tested_is_said() -> None:

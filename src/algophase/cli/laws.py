@@ -34,8 +34,9 @@ def laws(
 ) -> None:
     """Test which laws the choice of key frequencies follows, in the accurate networks of a sweep.
 
-    Does their number depend on a setting? Is every frequency equally likely? Are k and 2k chosen
-    together? Do the initial weights predict the choice? Each test states its power first.
+    Does their number depend on a setting? Is every frequency equally likely? Do keys avoid short
+    integer relations, such as i + j = l and 2i = j? Do the initial weights predict the choice?
+    Each test states its power first.
     """
     from algophase.runs.laws import selection_laws
     from algophase.runs.runs import Runs

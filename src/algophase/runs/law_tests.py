@@ -1,12 +1,13 @@
-"""The tests of `runs.laws`. A power is simulated from the sizes of sets and the values of
-settings alone.
+"""The tests of `runs.laws`, but for those of relations (`relation_laws.py`).
+
+A power is simulated from the sizes of sets and the values of settings alone.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ Integers = NDArray[numpy.int64]
 DRAWS, SIMULATIONS, POOL, RESAMPLES = 10_000, 400, 20_000, 1000
 MOST_LEVELS = 13  # values of a setting: more are put together
 # Effects that powers are stated for
-CORRELATION, LIKELIER, MORE_PAIRS, AREA = 0.2, 1.25, 1.25, 0.53
+CORRELATION, LIKELIER, AREA = 0.2, 1.25, 0.53
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Law:
 
 @dataclass(frozen=True)
 class KeySets:
-    """Key frequencies of networks of one prime modulus: member[i, k - 1] says whether k is a key
-    of network i.
+    """Key frequencies of networks of one modulus: member[i, k - 1] says whether k is a key of
+    network i.
     """
 
     modulus: int
@@ -95,8 +96,8 @@ class KeySets:
 
 
 def key_sets(modulus: int, keys: "Sequence[Sequence[int]] | pandas.Series[Any]") -> KeySets:
-    """keys: the key frequencies of each network, from 1 to (modulus - 1) / 2."""
-    member = numpy.zeros((len(keys), (modulus - 1) // 2), dtype=bool)
+    """keys: the key frequencies of each network, from 1 to floor(modulus / 2)."""
+    member = numpy.zeros((len(keys), modulus // 2), dtype=bool)
     for row, frequencies in zip(member, keys, strict=True):
         for frequency in frequencies:
             if not 1 <= frequency <= len(row):
@@ -132,7 +133,7 @@ def number_law(values: Floats, counts: Integers, setting: str, level: float, see
         runs=len(values),
         measured="rank correlation",
         value=rho,
-        interval=_bootstrap(ranks, _correlation, random),
+        interval=bootstrapped(ranks, _correlation, random),
         chance=0.0,
         p_value=p_value,
         details=tuple(f"{words} {line}" for line in _by_level(values, counts, random)),
@@ -193,7 +194,7 @@ def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) 
             parts.append((values >= low) & below)
     lines = []
     for part in parts:
-        low, high = _bootstrap(counts[part].astype(float), _mean, random)
+        low, high = bootstrapped(counts[part].astype(float), _mean, random)
         # One value where both ends are the same.
         ends = dict.fromkeys([f"{values[part].min():.3g}", f"{values[part].max():.3g}"])
         lines.append(
@@ -203,7 +204,7 @@ def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) 
     return lines
 
 
-def _bootstrap(
+def bootstrapped(
     values: Floats, of: Callable[[Floats], float], random: numpy.random.Generator
 ) -> tuple[float, float]:
     """The middle 95% of a number over resampled networks (the first axis)."""
@@ -292,115 +293,6 @@ def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
     return counts
 
 
-def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
-    """Whether keys come in pairs k, 2k more or less often than sets of the same sizes would have
-    them by chance.
-
-    Some network must have two keys.
-    """
-    random = generator(seed, "laws", "doubling")
-    shapes = list[PairShape]()
-    observed = list[Floats]()
-    expected = list[Floats]()
-    for group in groups:
-        for size in numpy.unique(group.sizes):
-            of_size = group.sizes == size
-            pool = group.pairs(group.drawn(numpy.full(POOL, size), random))
-            numbers, repeats = numpy.unique(pool, return_counts=True)
-            shapes.append(PairShape(numbers, repeats / POOL, int(of_size.sum())))
-            observed.append(group.pairs(group.member[of_size]).astype(float))
-            expected.append(numpy.full(of_size.sum(), pool.mean()))
-    chance = sum(float(means.sum()) for means in expected)
-    total = sum(float(pairs.sum()) for pairs in observed)
-    null = _pair_totals(shapes, 1.0, DRAWS, random)
-    preference = _preference_for(shapes, MORE_PAIRS * chance)
-    simulated = _pair_totals(shapes, preference, SIMULATIONS, random)
-    low, high = numpy.quantile(null, [level / 2, 1 - level / 2])
-    power = float(((simulated < low) | (simulated > high)).mean())
-    per_network = numpy.column_stack([numpy.concatenate(observed), numpy.concatenate(expected)])
-    as_many = int((null >= total).sum())
-    as_few = int((null <= total).sum())
-    tail = (1 + min(as_many, as_few)) / (1 + len(null))
-    return Law(
-        name="doubling",
-        null="uniform sets of the same sizes",
-        effect=f"{MORE_PAIRS:g} times as many pairs of k and 2k as by chance",
-        power=power,
-        runs=len(per_network),
-        measured="pairs of k and 2k, relative to chance",
-        value=total / chance,
-        interval=_bootstrap(per_network, _relative_to_chance, random),
-        chance=1.0,
-        p_value=min(1.0, 2 * tail),
-        details=(f"{total:,.0f} pairs, {chance:,.0f} by chance", *_other_ratios(groups, chance)),
-    )
-
-
-class PairShape(NamedTuple):
-    """Networks of one modulus and number of keys. numbers: of pairs that a uniform set can have;
-    shares: how often it has so many; networks: how many there are.
-    """
-
-    numbers: Integers
-    shares: Floats
-    networks: int
-
-    def weights(self, preference: float) -> Floats:
-        """The same where a set is `preference` times as likely for each pair that it has."""
-        weights: Floats = self.shares * preference**self.numbers
-        return weights / weights.sum()
-
-
-def _pair_totals(
-    shapes: Sequence[PairShape], preference: float, draws: int, random: numpy.random.Generator
-) -> Integers:
-    """Pairs in all networks together, (draws,)."""
-    totals = numpy.zeros(draws, dtype=numpy.int64)
-    for shape in shapes:
-        networks = random.multinomial(shape.networks, shape.weights(preference), size=draws)
-        totals += networks @ shape.numbers
-    return totals
-
-
-def _preference_for(shapes: Sequence[PairShape], pairs: float) -> float:
-    """The preference, from 1 to 16, at which so many pairs are expected; by bisection."""
-    low, high = 1.0, 16.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        expected = 0.0
-        for shape in shapes:
-            mean = float(numpy.average(shape.numbers, weights=shape.weights(middle)))
-            expected += shape.networks * mean
-        if expected < pairs:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _relative_to_chance(pairs: Floats) -> float:
-    """pairs: those of each network and those expected, (networks, 2)."""
-    observed, expected = pairs.sum(axis=0)
-    return float(observed / max(expected, 1e-300))
-
-
-def _other_ratios(groups: Sequence[KeySets], chance: float) -> list[str]:
-    """Pairs of k and u k for every other u. Of one modulus: each ratio has the chance that
-    doubling has.
-    """
-    if len(groups) > 1:
-        return []
-    (group,) = groups
-    # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k.
-    half = (group.modulus + 1) // 2
-    ratios = set(range(3, group.count + 1)) - {half, group.modulus - half}
-    relative = [group.pairs(group.member, ratio).sum() / chance for ratio in ratios]
-    return [
-        f"pairs of k and uk for every other u, relative to chance: {min(relative):.2f} to "
-        f"{max(relative):.2f}"
-    ]
-
-
 def start_laws(
     starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: float, seed: int = 0
 ) -> list[Law]:
@@ -432,7 +324,7 @@ def start_laws(
             if not is_key.all():
                 areas.append(float(_area(powers[is_key], powers[~is_key])))
         value = float(numpy.mean(areas))
-        interval = _bootstrap(numpy.array(areas), _mean, random)
+        interval = bootstrapped(numpy.array(areas), _mean, random)
         deviation = abs(value - 0.5) / spread
         strongest = (
             f"the strongest frequency of the start is a key in {best / len(keys):.1%}; "

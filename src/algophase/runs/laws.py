@@ -10,8 +10,9 @@ decided by that, and neither is what a start says about its own keys.
     number    the number of keys goes with a setting       Spearman's rank correlation
     equal     some frequencies are likelier than others    chi-square; null: each network's keys
                                                            times a unit of its own
-    doubling  k and 2k are keys together, or avoid it      number of pairs; null: uniform sets of
-                                                           the same sizes
+    i + j = l, 2i = j, i + j = l + m, ...                  number of relations; null: random sets
+              keys have short integer relations, or        of the same sizes (`relation_laws.py`)
+              avoid them
     start     the start says which frequencies are keys    area under the ROC curve of the power in
                                                            the initial tables
 
@@ -26,10 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
+from algophase.core.relations import RELATIONS
 from algophase.pages.table import text_line
 from algophase.record.layout import to_record
 from algophase.runs.columns import on_other_groups
-from algophase.runs.law_tests import Law, doubling_law, equal_law, key_sets, number_law, start_laws
+from algophase.runs.law_tests import KeySets, Law, equal_law, key_sets, number_law, start_laws
+from algophase.runs.relation_laws import Compared, compared_with_chance, relation_law
 from algophase.runs.rows import run_from_row
 from algophase.runs.runs import Runs
 from algophase.runs.starts import Starts, initial_powers
@@ -49,7 +52,9 @@ SETTINGS = (
     "layers",
 )
 FEWEST = 20  # networks
-SMALLEST = 7  # prime modulus: below, doubling twice leads back
+SMALLEST = 7  # modulus: below, doubling twice leads back
+SHARES = "program.frequency_shares"
+LARGER_SHARE = 0.05  # of the logits: keys that hold at least this much are counted as well
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,14 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         ...     print(law.name, "-", laws.answer(law))
         number and attention rate - no evidence
         equal - no evidence
-        doubling - no evidence
+        i + j = l - a law
+        2i = j - no evidence
+        i + j = l + m - a law
+        2i = j + l - no evidence
+        3i = j - no evidence
+        4i = j - no evidence
+        3i = j + l - no evidence
+        2i + 2j = l - no evidence
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
@@ -148,18 +160,24 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     keys = frame["_keys"]
     notes = list[str]()
     varied = [name for name in SETTINGS if name in frame and frame[name].nunique() > 1]
-    prime = frame["modulus"].map(_is_usable_prime)
-    if (~prime).any():
+    large = frame["modulus"] >= SMALLEST
+    prime = large & frame["modulus"].map(_is_prime)
+    if (~large).any():
         notes.append(
-            f"which frequencies are keys, for {(~prime).sum():,} networks with a modulus that is "
-            f"composite or below {SMALLEST}"
+            f"which frequencies are keys, for {(~large).sum():,} networks with a modulus below "
+            f"{SMALLEST}"
+        )
+    if (large & ~prime).any():
+        notes.append(
+            f"equal and start, for {(large & ~prime).sum():,} networks with a composite modulus: "
+            "their frequencies are not equally likely"
         )
     others = int(on_other_groups(runs.accurate.frame).sum())
     if others:
         notes.append(f"{others:,} networks on groups that are not cyclic: they have no frequencies")
     which = bool(prime.sum() >= FEWEST)
-    doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
-    tests = len(varied) + which * (1 + 3 * starts) + doubling
+    relations = _testable_relations(keys[large], source, notes)
+    tests = len(varied) + which * (1 + 3 * starts) + len(relations)
     test_level = level / max(1, tests)
     counts = keys.map(len).to_numpy()
     laws = list[Law]()
@@ -167,30 +185,83 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         values = frame[name].to_numpy(float)
         laws.append(number_law(values, counts, name, test_level, seed))
     if which:
-        groups = []
-        for modulus, modulus_keys in keys[prime].groupby(frame["modulus"][prime]):
-            groups.append(key_sets(int(modulus), modulus_keys))
-        laws.append(equal_law(groups, test_level, seed))
-        if doubling:
-            laws.append(doubling_law(groups, test_level, seed))
-        elif source == CIRCLES:
-            notes.append(
-                "doubling: a Pizza's companion has twice its frequency, and circles alone cannot "
-                "distinguish it from a key"
-            )
-        if starts:
-            laws += start_laws(_starts(frame[prime]), list(keys[prime]), test_level, seed)
+        laws.append(equal_law(_by_modulus(frame[prime]), test_level, seed))
+    if relations:
+        groups = _by_modulus(frame[large])
+        variants = _variants(frame[large])
+        for name in relations:
+            law = relation_law(groups, name, test_level, seed, variants)
+            if law is not None:
+                laws.append(law)
+    if which and starts:
+        laws += start_laws(_starts(frame[prime]), list(keys[prime]), test_level, seed)
     corrected = holm([law.p_value for law in laws])
     laws = [replace(law, corrected=p_value) for law, p_value in zip(laws, corrected, strict=True)]
     sizes = {size: int((counts == size).sum()) for size in sorted({*counts.tolist()})}
     return Laws(runs.name, source, len(frame), sizes, level, tuple(laws), tuple(notes))
 
 
-def _is_usable_prime(modulus: int) -> bool:
-    """Whether every frequency of the modulus is as good as another, and doubling is a law."""
-    if modulus < SMALLEST:
-        return False
+def relations_in(runs: Runs, name: str, least: float = 0.0) -> Compared:
+    """How often the keys of a table's accurate networks have a relation, against random sets.
+
+    Arguments:
+        runs: the table's runs.
+        name: the relation, one of `core.relations.RELATIONS`.
+        least: leave out keys with a smaller share of the logits. All hold at least 1%.
+    """
+    if name not in RELATIONS:
+        raise InputError(f"relation is {name!r}; choose one of {', '.join(RELATIONS)}")
+    frame, _ = with_keys(runs)
+    frame = frame[frame["modulus"] >= SMALLEST]
+    if least:
+        frame = frame.assign(_keys=larger_keys(frame, least))
+    return compared_with_chance(_by_modulus(frame), name)
+
+
+def _is_prime(modulus: int) -> bool:
     return all(modulus % divisor for divisor in range(2, math.isqrt(int(modulus)) + 1))
+
+
+def _testable_relations(keys: "pandas.Series[Any]", source: str, notes: list[str]) -> list[str]:
+    """The relations that some network has keys enough for; `notes` gets why there are none."""
+    if source == CIRCLES:
+        notes.append(
+            "relations: a Pizza's companion has twice its frequency, and circles alone cannot "
+            "distinguish it from a key"
+        )
+        return []
+    if len(keys) < FEWEST:
+        return []
+    most_keys = keys.map(len).max()
+    return [name for name, terms in RELATIONS.items() if len(terms) <= most_keys]
+
+
+def _by_modulus(frame: "pandas.DataFrame") -> list[KeySets]:
+    groups = []
+    for modulus, keys in frame["_keys"].groupby(frame["modulus"]):
+        groups.append(key_sets(int(modulus), keys))
+    return groups
+
+
+def _variants(frame: "pandas.DataFrame") -> dict[str, list[KeySets]]:
+    """The keys of larger frequencies alone, and those of the networks of each verdict."""
+    variants = {}
+    if SHARES in frame:
+        larger = frame.assign(_keys=larger_keys(frame, LARGER_SHARE))
+        variants[f"keys with at least {LARGER_SHARE:.0%} of the logits"] = _by_modulus(larger)
+    if "verdict" in frame:
+        for verdict, networks in frame.groupby("verdict"):
+            variants[f"verdict {verdict}"] = _by_modulus(networks)
+    return variants
+
+
+def larger_keys(frame: "pandas.DataFrame", least: float) -> list[tuple[int, ...]]:
+    """The key frequencies of each network that hold at least this share of its logits."""
+    chosen = []
+    for frequencies, shares in zip(frame[PROGRAM], frame[SHARES], strict=True):
+        pairs = zip(frequencies, shares, strict=True)
+        chosen.append(tuple(sorted(int(key) for key, share in pairs if share >= least)))
+    return chosen
 
 
 def _starts(frame: "pandas.DataFrame") -> list[Starts]:
