@@ -32,6 +32,7 @@ from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.training.engines._compiling import products_for
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.stacked import StackedEngine
 from algophase.training.run.optimizer import AdamW
@@ -138,8 +139,8 @@ def recorded() -> Iterator[list[Launch]]:
         JITFunction.run = run
 
 
-def compiled(launch: Launch) -> Any:
-    """What Triton makes of a launch for an H200."""
+def compiled(launch: Launch, target: GPUTarget = H200) -> Any:
+    """What Triton makes of a launch for a card."""
     signature, aligned = {}, {}
     for index, (name, value) in enumerate(launch.arguments.items()):
         if name in launch.constants:
@@ -150,7 +151,8 @@ def compiled(launch: Launch) -> Any:
         if (value.data_ptr() if is_tensor else value) % 16 == 0:
             aligned[(index,)] = [["tt.divisibility", 16]]
     source = ASTSource(launch.kernel, signature, constexprs=launch.constants, attrs=aligned)
-    return triton.compile(source, target=H200, options=launch.options)
+    with products_for(int(target.arch) // 10):
+        return triton.compile(source, target=target, options=launch.options)
 
 
 def instructions(ptx: str, name: str) -> list[str]:
@@ -235,25 +237,49 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def different(launches: list[Launch]) -> list[Launch]:
+    """One launch of each kernel and its constants."""
+    by_constants = {}
+    for launch in launches:
+        by_constants[str((launch.kernel.__name__, launch.constants, launch.options))] = launch
+    return list(by_constants.values())
+
+
+def assembler_says(ptx: str, target: GPUTarget) -> list[str]:
+    """Lines of the assembler for a card: registers, spills, remarks."""
+    arch = int(target.arch)
+    assembler = f"{PTXAS}-blackwell" if arch >= 100 else str(PTXAS)
+    name = f"sm_{arch}a" if arch >= 90 else f"sm_{arch}"
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(ptx)
+        file.flush()
+        command = [assembler, "-v", f"--gpu-name={name}", file.name, "-o", "/dev/null"]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return (result.stdout + result.stderr).splitlines()
+
+
+def spilled_bytes(said: list[str]) -> int:
+    """Per thread, by what the assembler says."""
+    spills = re.findall("([0-9]+) bytes spill stores", "\n".join(said))
+    return max(map(int, spills), default=0)
+
+
 def problems(launches: list[Launch]) -> Iterator[str]:
     """What the assembler says of kernels that are slow or do not fit: products one after the other,
     more than 64 bytes spilled per thread, more shared memory than there is."""
-    for launch in {str((one.kernel.__name__, one.constants)): one for one in launches}.values():
+    for launch in different(launches):
         name, kernel = launch.kernel.__name__, compiled(launch)
-        with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-            file.write(kernel.asm["ptx"])
-            file.flush()
-            command = [str(PTXAS), "-v", "--gpu-name=sm_90a", file.name, "-o", "/dev/null"]
-            result = subprocess.run(command, capture_output=True, text=True, check=True)
-        for line in (result.stdout + result.stderr).splitlines():
-            spilled = re.search("([0-9]+) bytes spill stores", line)
-            if "serialized" in line or (spilled and int(spilled[1]) > 64):
+        said = assembler_says(kernel.asm["ptx"], H200)
+        if spilled_bytes(said) > 64:
+            yield f"{name} spills {spilled_bytes(said)} bytes"
+        for line in said:
+            if "serialized" in line:
                 yield f"{name} {line.strip()}"
         if kernel.metadata.shared > SHARED_MEMORY:
             yield f"{name} needs {kernel.metadata.shared} bytes of shared memory"
 
 
-def _without_assembler(*arguments: Any) -> tuple[str, str] | None:
+def without_assembler(*arguments: Any) -> tuple[str, str] | None:
     """Hook of `triton.compile`: PTX is the last stage. Without arguments, its part of cache keys."""
     if not arguments:
         return "ptx only", "ptx only"
@@ -314,7 +340,7 @@ def lines(case: str, launches: list[Launch], folder: Path | None) -> Iterator[st
 
 
 def every_line(only: str = "", folder: Path | None = None) -> Iterator[str]:
-    knobs.runtime.add_stages_inspection_hook = _without_assembler
+    knobs.runtime.add_stages_inspection_hook = without_assembler
     every_case = ((FUSED, fused_engine), (STACKED, stacked_engine), (LOOKED_UP, fused_engine))
     for cases, engine_of in every_case:
         for case, (task, network) in cases.items():

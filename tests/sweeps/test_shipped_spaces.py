@@ -25,6 +25,9 @@ from algophase.training.run.plan import plan
 # runs are.
 GOLDEN = {
     "moduli": ["c71e3ba37dcb", "a99deda49249"],
+    "large-moduli": ["d93ec476a369", "54c2d05252d4"],
+    "largest-modulus": ["a3a71b8e6376", "9ec23f228eea"],
+    "cosets": ["aba00df2998f", "2d8916dafbdd"],
     "data": ["ad5fe0c7e977", "f961f5a5b977"],
     "decay": ["eca5091c6de1", "90b70cffdc20"],
     "groups": ["a09cd8f3f5df", "2a04744b19e2"],
@@ -32,6 +35,12 @@ GOLDEN = {
     "heads": ["1a673006fbd1", "7e076d10129a"],
     "emergence": ["b7d9a6eb6dcf", "bac6b9b98c14"],
     "hidden-layer": ["8d0b2164d1b0", "baf649a28b7f"],
+    "trios": ["53caa82cdcc3", "94de725b8db4"],
+    "norm-arms": ["a0e2f57a7d41", "93780736476b"],
+    "muon-arms": ["7705d326005d", "307bed8ed2b6"],
+    "stablemax-arms": ["8255495bee12", "ca8bc4c5d897"],
+    "float64-arms": ["b12b84bcb9d5", "5bd76e26885d"],
+    "decay-arms": ["dccb28aba60e", "a2f183eba14d"],
 }
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,23 @@ def test_another_setting_leaves_the_others_as_they_were() -> None:
         assert transformer(before).attention_rate == transformer(after).attention_rate
         assert before.seed == after.seed
         assert before.training.weight_decay != after.training.weight_decay
+
+
+def test_arms_of_a_draw_differ_in_the_arm_alone() -> None:
+    drawn = {"name": "paired", "network": {"attention_rate": {"uniform": [0, 1]}}}
+    arms = [{"training": {"optimizer": "adamw"}}, {"training": {"optimizer": "muon"}}]
+    space = Space.from_dict({**drawn, "arms": arms})
+    assert Space.from_dict(space.to_dict()).sample(range(4)) == space.sample(range(4))
+    first, second, third, fourth = space.sample(range(4))
+    plain = Space.from_dict(drawn)
+    assert (first, third) == (plain.run(0), plain.run(1))  # an arm's own setting draws nothing
+    for before, after in ((first, second), (third, fourth)):
+        assert after.training.optimizer == "muon"
+        assert replace(after, training=before.training) == before
+    with pytest.raises(InputError, match="optimizer is 'lion'; choose one of adamw, muon, sgd"):
+        Space.from_dict({**drawn, "arms": [{"training": {"optimizer": "lion"}}]})
+    with pytest.raises(InputError, match="two are the same"):
+        Space.from_dict({**drawn, "arms": [arms[0], arms[0]]})
 
 
 def test_seeds_of_runs_are_all_different_and_exact_in_a_table_of_floats() -> None:
@@ -199,7 +217,7 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         (
             "color = 1",
             "a space has no entry color; choose from name, title, runs, snapshots, hidden, "
-            "task, network, training",
+            "paired, history_stride, arms, task, network, training",
         ),
         ("network = 3", "network is 3; it must be a table of settings"),
         ("title = 3", "title of a space is 3; it must be text"),

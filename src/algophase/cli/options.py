@@ -77,6 +77,14 @@ Device = Annotated[
 Engine = Annotated[
     str, typer.Option(help=f"What trains: {ENGINES}", autocompletion=completion.engines)
 ]
+CheckAgain = Annotated[
+    bool,
+    typer.Option(
+        "--check-again",
+        help="On a GPU, check gradients also where an earlier command found them right, by the "
+        "same code on the same card.",
+    ),
+]
 EnsembleSize = Annotated[
     int | None,
     typer.Option(help="Most networks that train together.", show_default="as many as fit"),

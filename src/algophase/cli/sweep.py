@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
+from algophase.cli.options import (
+    CheckAgain,
+    Device,
+    Engine,
+    EnsembleSize,
+    Precision,
+    StrictDevice,
+)
 from algophase.cli.output import CommandBar, echo, typed
 from algophase.core.errors import InputError
 from algophase.core.wording import counted, duration
@@ -95,6 +102,7 @@ def sweep(
     engine: Engine = "auto",
     device: Device = "auto",
     strict_device: StrictDevice = False,
+    check_again: CheckAgain = False,
     precision: Precision = None,
     ensemble_size: EnsembleSize = None,
     checkpoint_seconds: Annotated[
@@ -164,6 +172,7 @@ def sweep(
             engine=engine,
             device=device,
             strict_device=strict_device,
+            check_again=check_again,
             precision=precision,
             ensemble_size=ensemble_size,
             checkpoint_seconds=checkpoint_seconds,

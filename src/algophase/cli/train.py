@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from algophase.cli.options import (
+    CheckAgain,
     Device,
     Engine,
     EnsembleSize,
@@ -87,11 +88,50 @@ def train(
     seeds: Annotated[int, typer.Option(help="Networks per kind, with consecutive seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
     epochs: Annotated[int, typer.Option(help="Full-batch updates.")] = 20_000,
-    learning_rate: Annotated[float, typer.Option(help="AdamW learning rate.")] = 1e-3,
-    weight_decay: Annotated[float, typer.Option(help="AdamW weight decay, decoupled.")] = 2.0,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    weight_decay: Annotated[
+        float, typer.Option(help="Weight decay: decoupled, with sgd part of the gradient.")
+    ] = 2.0,
+    optimizer: Annotated[
+        str,
+        typer.Option(help="adamw, muon (hidden matrices; adamw for the rest) or sgd."),
+    ] = "adamw",
+    momentum: Annotated[float, typer.Option(help="Momentum of muon and sgd.")] = 0.95,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of adamw.")] = 1e-8,
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="cross-entropy, torch-cross-entropy (as PyTorch rounds it) or stablemax."
+        ),
+    ] = "cross-entropy",
+    loss_precision: Annotated[
+        str,
+        typer.Option(help="training, or float64 for the loss and its slope at the logits."),
+    ] = "training",
+    fixed_norm: Annotated[
+        float,
+        typer.Option(
+            help="Scale all parameters together to this norm after each update; 0 does not."
+        ),
+    ] = 0.0,
+    decay_from: Annotated[int, typer.Option(help="First epoch with weight decay.")] = 0,
+    decay_until: Annotated[
+        int, typer.Option(help="First epoch without weight decay again; 0: to the end.")
+    ] = 0,
+    initial_scale: Annotated[float, typer.Option(help="Factor of the initial weights.")] = 1.0,
+    schedule: Annotated[
+        str, typer.Option(help="Learning rate after the warm-up: constant or cosine.")
+    ] = "constant",
+    warmup_steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Updates until the learning rate is full.", show_default="10, linear models 0"
+        ),
+    ] = None,
     engine: Engine = "auto",
     device: Device = "auto",
     strict_device: StrictDevice = False,
+    check_again: CheckAgain = False,
     precision: Precision = None,
     history_stride: Annotated[
         int, typer.Option(help="Epochs between points of the history.")
@@ -144,7 +184,23 @@ def train(
     )
     networks = _networks(model, attention_rate, width, layers, heads, activation, hidden)
     all_seeds = range(first_seed, first_seed + seeds)
-    recipe = {"epochs": epochs, "learning_rate": learning_rate, "weight_decay": weight_decay}
+    recipe: dict[str, Any] = {
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "optimizer": optimizer,
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "loss": loss,
+        "loss_precision": loss_precision,
+        "fixed_norm": fixed_norm,
+        "decay_from": decay_from,
+        "decay_until": decay_until,
+        "initial_scale": initial_scale,
+        "schedule": schedule,
+    }
+    if warmup_steps is not None:
+        recipe["warmup_steps"] = warmup_steps
     runs = _runs(task, networks, recipe, all_seeds)
     options = Options(
         engine=engine,
@@ -154,6 +210,7 @@ def train(
         history_stride=history_stride,
         snapshot_epochs=tuple(snapshot or ()),
         strict_device=strict_device,
+        check_again=check_again,
         early_stop=None if early_stop is None else EarlyStop(early_stop),
         histories=True,
         analysis=analysis,

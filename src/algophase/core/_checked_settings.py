@@ -33,6 +33,10 @@ RANGES: dict[str, Range] = {
     "beta1": Range(0, 1, open_high=True),  # not 1: updates are divided by 1 - beta^t
     "beta2": Range(0, 1, open_high=True),
     "epsilon": Range(0, open_low=True),
+    "planted_power": Range(0),
+    "momentum": Range(0, 1, open_high=True),
+    "fixed_norm": Range(0),
+    "initial_scale": Range(0, open_low=True),
 }
 
 

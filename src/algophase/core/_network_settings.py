@@ -15,20 +15,58 @@ from algophase.core._task_settings import TaskSettings
 from algophase.core.errors import InputError
 
 ACTIVATIONS = ("relu", "gelu")
+PLANTED_TRIOS = ("", "sum", "unrelated")
+PLANTED_POWER = 1.0
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
+OPTIMIZERS = ("adamw", "muon", "sgd")
+LOSSES = ("cross-entropy", "torch-cross-entropy", "stablemax")
+LOSS_PRECISIONS = ("training", "float64")
+SCHEDULES = ("constant", "cosine")
+# Settings of a training that are not part of the published recipe
+TRAINING_CHOICES = (
+    "optimizer",
+    "momentum",
+    "loss",
+    "loss_precision",
+    "fixed_norm",
+    "decay_from",
+    "decay_until",
+    "initial_scale",
+    "schedule",
+    "planted_trio",
+    "planted_power",
+)
 
 
 @dataclass(frozen=True)
 class TrainingSettings(Settings):
-    """Full-batch AdamW.
+    """Full-batch training. The defaults are the published recipe: AdamW on the cross-entropy.
 
     Arguments:
         epochs: number of updates.
-        learning_rate: AdamW learning rate. It is multiplied by min(step / warmup_steps, 1), with
+        learning_rate: the learning rate. It is multiplied by min(step / warmup_steps, 1), with
             steps from 0.
-        weight_decay: AdamW weight decay.
+        weight_decay: the weight decay: decoupled in AdamW and Muon, part of the gradient in SGD.
         beta1, beta2, epsilon: AdamW constants.
         warmup_steps: updates until the learning rate is full.
+        planted_trio: an intervention on the start: three strong frequencies in the initial
+            embedding, drawn from the seed. "sum" for k, l and k + l, "unrelated" for the same k
+            and l with a third in no short relation to them, "" for the start as it is drawn.
+        planted_power: their power at the start, over the mean frequency's.
+        optimizer: "adamw", "muon" (hidden matrices by Muon, all other parameters by AdamW) or
+            "sgd".
+        momentum: of Muon (Nesterov's) and of SGD.
+        loss: "cross-entropy", "torch-cross-entropy" (as PyTorch rounds it) or "stablemax" (Prieto
+            et al. 2025).
+        loss_precision: "training" for the precision of the training, or "float64" for the loss and
+            its slope at the logits.
+        fixed_norm: after each update all parameters together are scaled to this norm; 0 leaves
+            them alone.
+        decay_from, decay_until: the first epoch with weight decay, and the first one without it
+            again; until 0 is to the end.
+        initial_scale: factor of all initial parameters.
+        schedule: the learning rate after the warm-up: "constant", or "cosine" down to 0 at the
+            last epoch.
 
     Raises:
         InputError: a setting is out of range.
@@ -36,8 +74,13 @@ class TrainingSettings(Settings):
     Example:
         >>> TrainingSettings(epochs=500).learning_rate
         0.001
+        >>> TrainingSettings(optimizer="muon").is_published_update
+        False
     """
 
+    # They are in a run's settings and its row only where they differ from the published recipe:
+    # files, digests and tables of earlier versions stay as they were.
+    _written_if_changed: ClassVar[tuple[str, ...]] = TRAINING_CHOICES
     epochs: int = 20_000
     learning_rate: float = 1e-3
     weight_decay: float = 2.0
@@ -45,12 +88,70 @@ class TrainingSettings(Settings):
     beta2: float = 0.98
     epsilon: float = 1e-8
     warmup_steps: int = 10
+    planted_trio: str = ""
+    planted_power: float = PLANTED_POWER
+    optimizer: str = "adamw"
+    momentum: float = 0.95
+    loss: str = "cross-entropy"
+    loss_precision: str = "training"
+    fixed_norm: float = 0.0
+    decay_from: int = 0
+    decay_until: int = 0
+    initial_scale: float = 1.0
+    schedule: str = "constant"
 
     def __post_init__(self) -> None:
         check_integer("epochs", self.epochs, 0, LARGEST_COUNT)
         check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
-        for name in ("learning_rate", "weight_decay", "beta1", "beta2", "epsilon"):
+        check_choice("planted_trio", self.planted_trio, PLANTED_TRIOS)
+        for name in (
+            "learning_rate",
+            "weight_decay",
+            "beta1",
+            "beta2",
+            "epsilon",
+            "planted_power",
+        ):
             self._set_in_range(name)
+        if self.planted_power != PLANTED_POWER and not self.planted_trio:
+            raise InputError(
+                f"planted_power is {self.planted_power:g}, but no trio is planted: choose a "
+                f"planted_trio, {' or '.join(filter(None, PLANTED_TRIOS))}"
+            )
+        for name in ("momentum", "fixed_norm", "initial_scale"):
+            self._set_in_range(name)
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("loss_precision", self.loss_precision, LOSS_PRECISIONS)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_integer("decay_from", self.decay_from, 0, LARGEST_COUNT)
+        check_integer("decay_until", self.decay_until, 0, LARGEST_COUNT)
+        if 0 < self.decay_until <= self.decay_from:
+            raise InputError(
+                f"decay_until is {self.decay_until}; it must be above decay_from, "
+                f"{self.decay_from}, or 0 for weight decay to the end"
+            )
+
+    @property
+    def is_published_update(self) -> bool:
+        """Whether an update is the published one, whatever its numbers are: AdamW with warm-up."""
+        return (
+            self.optimizer == "adamw"
+            and self.schedule == "constant"
+            and self.fixed_norm == 0
+            and self.decay_from == 0
+            and self.decay_until == 0
+        )
+
+    @property
+    def is_published_loss(self) -> bool:
+        """Whether the loss is the cross-entropy in the precision of the training."""
+        return self.loss == "cross-entropy" and self.loss_precision == "training"
+
+    @property
+    def method(self) -> tuple[object, ...]:
+        """What runs that train together have in common: all else may differ between them."""
+        return (self.optimizer, self.is_published_update, self.loss, self.loss_precision)
 
 
 class NetworkSettings(Settings):

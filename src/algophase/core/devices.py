@@ -3,6 +3,7 @@ analyses.
 """
 
 import logging
+import os
 import re
 
 import torch
@@ -10,6 +11,9 @@ import torch
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.core.wording import counted
+
+# For tests: KB of shared memory of a card that this one stands in for (docs/engines.md)
+SIMULATED_MEMORY = "ALGOPHASE_SHARED_MEMORY_KB"
 
 log = logging.getLogger(__name__)
 
@@ -52,5 +56,7 @@ def choose_device(device: torch.device | str = "auto", *, strict: bool = False) 
 def device_name(device: torch.device) -> str:
     """What the hardware is called, as a sweep's table keeps it."""
     if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
+        simulated = os.environ.get(SIMULATED_MEMORY)
+        standing_in = "" if simulated is None else f" with {simulated} KB of shared memory"
+        return torch.cuda.get_device_name(device) + standing_in
     return f"CPU, {counted(torch.get_num_threads(), 'thread')}"

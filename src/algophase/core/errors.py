@@ -20,6 +20,10 @@ class InputError(ValueError):
     """
 
 
+class NotFinite(InputError):
+    """A network with weights that are NaN or infinite: its training diverged."""
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether the GPU or the machine ran out of memory: torch raises a RuntimeError for both."""
     text = str(error).lower()

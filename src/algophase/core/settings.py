@@ -25,6 +25,11 @@ from algophase.core._checked_settings import (
 from algophase.core._network_settings import (
     ACTIVATIONS,
     LINEAR_MODELS,
+    LOSS_PRECISIONS,
+    LOSSES,
+    OPTIMIZERS,
+    SCHEDULES,
+    TRAINING_CHOICES,
     LinearSettings,
     NetworkSettings,
     TrainingSettings,
@@ -44,10 +49,15 @@ __all__ = [
     "ACTIVATIONS",
     "LARGEST_COUNT",
     "LINEAR_MODELS",
+    "LOSSES",
+    "LOSS_PRECISIONS",
     "NETWORK_KINDS",
     "OPERATIONS",
+    "OPTIMIZERS",
     "RANGES",
+    "SCHEDULES",
     "SECTIONS",
+    "TRAINING_CHOICES",
     "ClockSettings",
     "Cut",
     "LensSettings",
@@ -59,6 +69,7 @@ __all__ = [
     "TrainingSettings",
     "TransformerSettings",
     "WrappedSettings",
+    "check_integer",
     "check_number",
     "network_from_dict",
     "network_to_dict",
@@ -146,6 +157,11 @@ class RunSettings(Settings):
         if self.training is None:
             self._set("training", self.network.published_training())
         _check_part("training", self.training, TrainingSettings)
+        if self.training.planted_trio and not self.task.is_addition:
+            raise InputError(
+                f"a trio of frequencies is planted, but the task is {self.task.described}; it "
+                "must be addition modulo p"
+            )
         check_integer("seed", self.seed, 0, LARGEST_SEED)
 
     @cached_property

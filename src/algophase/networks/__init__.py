@@ -25,6 +25,7 @@ from algophase.networks.handmade import Clock
 from algophase.networks.linear import Linear
 from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache, Network
+from algophase.networks.planted import plant
 from algophase.networks.recorded import Recorded
 from algophase.networks.transformer import Transformer
 
@@ -133,5 +134,11 @@ def initialize(run: RunSettings) -> Network:
         raise InputError(f"the run is {shown(run)}; it must be RunSettings")
     network = build(run.task, run.network)
     network.initialize(run.seed)
+    if run.training.planted_trio:
+        plant(network, run)
+    if run.training.initial_scale != 1:
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.mul_(run.training.initial_scale)
     network.id, network.run = run.run_id, run
     return network

@@ -37,6 +37,7 @@ def sweep(
     strict_device: bool = False,
     precision: str | None = None,
     ensemble_size: int | None = None,
+    check_again: bool = False,
     checkpoint_seconds: float = 300.0,
     executor: str = "local",
     address: str | None = None,
@@ -63,6 +64,7 @@ def sweep(
             space's own.
         hidden: also analyze the hidden layers, into columns `hidden.*`.
         engine, device, strict_device, precision, ensemble_size: as for `train`.
+        check_again: on a GPU, check gradients again that were right in an earlier command.
         checkpoint_seconds: time between two saves of a running ensemble, and the most that a crash
             loses.
         executor: "local" for this machine, "ray" for a Ray cluster.
@@ -99,6 +101,7 @@ def sweep(
         checkpoint_seconds=checkpoint_seconds,
         snapshot_epochs=tuple(snapshot_epochs or chosen.snapshots),
         strict_device=strict_device,
+        check_again=check_again,
     )
     request = Request(
         chosen,

@@ -332,14 +332,15 @@ def choose(
     recorded = {name: row.get(name) for name in ("engine", "device", "precision")}
     asked = device or ("cpu" if recorded["device"] == "cpu" else "auto")
     chosen = choose_device(asked, strict=strict_device)
-    if precision is None and recorded["precision"] in PRECISIONS[chosen.type]:
-        precision = recorded["precision"]
     precision = choose_precision(precision, chosen, instead_of=asked)
+    of_table = recorded["precision"] if recorded["precision"] in PRECISIONS[chosen.type] else None
     try:
-        (group,) = plan([run], engine or recorded["engine"] or "auto", chosen, precision)
+        way = engine or recorded["engine"] or "auto"
+        (group,) = plan([run], way, chosen, precision or of_table)
     except InputError:
         if engine is not None:
             raise
+        # another card may lack what the table's engine and its precision need
         (group,) = plan([run], "auto", chosen, precision)
     used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
     notes = []

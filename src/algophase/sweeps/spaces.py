@@ -21,13 +21,15 @@ from algophase.core.settings import (
     TaskSettings,
     TrainingSettings,
     TransformerSettings,
+    check_integer,
     network_from_dict,
     shown,
     trained_kinds,
 )
-from algophase.sweeps.distributions import Distribution, Grid, read_distribution
+from algophase.sweeps.distributions import Distribution, Grid, Value, read_distribution
 
 LARGEST_SEED = 2**48
+FLAGS = ("hidden", "paired")  # entries of a space that are true or false
 LONGEST_NAME = 60  # of a space, in letters
 MOST_RUNS = (
     1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
@@ -48,6 +50,12 @@ class Space:
         paper_runs: the runs behind those figures, where the paper or its released table says.
         snapshots: epochs at which a sweep analyzes its networks during training, by default.
         hidden: also analyze the hidden layers (`analyze --hidden`), into columns `hidden.*`.
+        paired: the cells of a grid share their seeds and all that is drawn, so that runs differ
+            in the grid's settings alone.
+        history_stride: epochs between two looks at a network while it trains; rows then say when
+            it memorized and when it generalized. 0: no such columns.
+        arms: settings by arm, for paired comparisons: the runs 0 to n - 1 of n arms differ in
+            these alone, and have all other settings and the seed in common; then the next n.
 
     Raises:
         InputError: a setting is unknown or out of range.
@@ -71,6 +79,9 @@ class Space:
     paper_runs: int | None = None
     snapshots: tuple[int, ...] = ()
     hidden: bool = False
+    paired: bool = False
+    history_stride: int = 0
+    arms: tuple[Mapping[str, Value], ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -111,16 +122,22 @@ class Space:
         Returns:
             The run's settings.
         """
-        values, cell = {}, index % self.cells
+        draw, arm = index, dict[str, Value]()  # runs of one draw differ in their arm alone
+        if self.arms:
+            draw, number = divmod(index, len(self.arms))
+            arm = dict(self.arms[number])
+        values, cell = {}, draw % self.cells
+        if self.paired:
+            draw //= self.cells
         for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
             cell, position = divmod(cell, len(grid.values))
             values[name] = grid.values[position]
         for name, rule in self.settings.items():
             if not isinstance(rule, Grid):
-                values[name] = rule.draw(generator(seed, self.name, index, name))
-        own_seed = int(generator(seed, self.name, index, "seed").integers(LARGEST_SEED))
+                values[name] = rule.draw(generator(seed, self.name, draw, name))
+        own_seed = int(generator(seed, self.name, draw, "seed").integers(LARGEST_SEED))
         try:
-            return self._build(values, own_seed)
+            return self._build({**values, **arm}, own_seed)
         except InputError as error:
             raise InputError(f"run {index} of space {self.name}: {error}") from None
 
@@ -186,6 +203,12 @@ class Space:
             record["snapshots"] = list(self.snapshots)
         if self.hidden:
             record["hidden"] = True
+        if self.paired:
+            record["paired"] = True
+        if self.history_stride:
+            record["history_stride"] = self.history_stride
+        if self.arms:
+            record["arms"] = [_by_section(arm) for arm in self.arms]
         record["network"] = {"kind": self.kind}
         for name, rule in self.settings.items():
             section, _, setting = name.partition(".")
@@ -198,7 +221,8 @@ class Space:
         anything runs.
 
         Arguments:
-            data: name, title, runs, snapshots, hidden, and the sections task, network and training.
+            data: name, title, runs, snapshots, hidden, paired, history_stride, arms, and the
+                sections task, network and training.
 
         Returns:
             The space.
@@ -206,7 +230,16 @@ class Space:
         Raises:
             InputError: an entry is unknown or out of range.
         """
-        allowed = ("name", "title", "runs", "snapshots", "hidden", *SECTIONS)
+        allowed = (
+            "name",
+            "title",
+            "runs",
+            "snapshots",
+            *FLAGS,
+            "history_stride",
+            "arms",
+            *SECTIONS,
+        )
         unknown = [str(key) for key in data if key not in allowed]
         if unknown:
             raise InputError(
@@ -233,9 +266,10 @@ class Space:
             raise InputError(
                 f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs"
             )
-        hidden = data.get("hidden", False)
-        if not isinstance(hidden, bool):
-            raise InputError(f"hidden of a space is {shown(hidden)}; it must be true or false")
+        flags = {name: data.get(name, False) for name in FLAGS}
+        for name, flag in flags.items():
+            if not isinstance(flag, bool):
+                raise InputError(f"{name} of a space is {shown(flag)}; it must be true or false")
         return cls(
             data.get("name", ""),
             settings,
@@ -243,8 +277,47 @@ class Space:
             data.get("title", ""),
             data.get("runs", 100),
             snapshots=tuple(snapshots),
-            hidden=hidden,
+            **flags,
+            history_stride=data.get("history_stride", 0),
+            arms=_read_arms(data.get("arms", [])),
         )
+
+
+def _by_section(arm: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
+    """Settings of an arm in the form of a space file."""
+    sections: dict[str, dict[str, Value]] = {}
+    for name, value in arm.items():
+        section, _, setting = name.partition(".")
+        sections.setdefault(section, {})[setting] = value
+    return sections
+
+
+def _read_arms(data: object) -> tuple[Mapping[str, Value], ...]:
+    """Settings by arm, under section and name, from the form of a space file."""
+    form = 'a list of tables such as {training.optimizer = "muon"}'
+    if not isinstance(data, list):
+        raise InputError(f"arms of a space is {shown(data)}; it must be {form}")
+    arms = []
+    for entries in data:
+        arm: dict[str, Value] = {}
+        if not isinstance(entries, Mapping):
+            raise InputError(f"an arm of a space is {shown(entries)}; arms must be {form}")
+        for section, settings in entries.items():
+            if section not in SECTIONS or not isinstance(settings, Mapping):
+                raise InputError(
+                    f"an arm of a space has {section} = {shown(settings)}; arms must be {form}, "
+                    f"with settings of {', '.join(SECTIONS)}"
+                )
+            for setting, value in settings.items():
+                if not isinstance(value, str | bool | int | float):
+                    raise InputError(
+                        f"{section}.{setting} of an arm is {shown(value)}; it must be one value"
+                    )
+                arm[f"{section}.{setting}"] = value
+        arms.append(arm)
+    if len(arms) != len({repr(sorted(arm.items())) for arm in arms}):
+        raise InputError(f"arms of a space are {shown(data)}; two are the same")
+    return tuple(arms)
 
 
 def check_runs(what: str, runs: object) -> None:
@@ -282,7 +355,9 @@ def _check(space: Space) -> None:
         "network": NETWORK_KINDS[space.kind],
         "training": TrainingSettings,
     }
-    for name in space.settings:
+    check_integer(f"history_stride of space {space.name}", space.history_stride, 0)
+    names_of_arms = [name for arm in space.arms for name in arm]
+    for name in (*space.settings, *names_of_arms):
         section, _, setting = name.partition(".")
         if section not in classes:
             raise InputError(
@@ -297,12 +372,18 @@ def _check(space: Space) -> None:
     # Every extreme value with the first of all others: what a setting cannot be is named now, not
     # at run 731.
     first = {name: rule.extremes()[0] for name, rule in space.settings.items()}
-    for name, rule in space.settings.items():
-        for value in rule.extremes():
-            try:
-                space._build({**first, name: value}, seed=0)
-            except InputError as error:
-                raise InputError(f"space {space.name}: {error}") from None
+    for arm in space.arms or ({},):
+        for name, rule in space.settings.items():
+            for value in rule.extremes():
+                _try(space, {**first, name: value, **arm})
+        _try(space, {**first, **arm})
+
+
+def _try(space: Space, values: Mapping[str, object]) -> None:
+    try:
+        space._build(values, seed=0)
+    except InputError as error:
+        raise InputError(f"space {space.name}: {error}") from None
 
 
 def load_space(path: Path) -> Space:

@@ -66,7 +66,10 @@ class Request:
     mix_versions: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", replace(self.options, hidden=self.space.hidden))
+        options = replace(self.options, hidden=self.space.hidden)
+        if self.space.history_stride > 0:
+            options = replace(options, history_stride=self.space.history_stride, timing=True)
+        object.__setattr__(self, "options", options)
         number, count = self.part
         check_runs("runs", self.runs)
         if not 1 <= number <= count:
@@ -319,7 +322,7 @@ def sweep_here(
         waiting = _waiting(groups, list(runs), done, directory)
         announce(waiting)
         call.show()
-        check_planned(waiting)
+        check_planned(waiting, again=request.options.check_again)
         call.started = time.monotonic()
         epoch = 0
         try:

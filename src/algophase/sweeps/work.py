@@ -17,7 +17,7 @@ from algophase.core.interrupts import Stopped, held_interrupts
 from algophase.core.progress import Progress
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
-from algophase.runs.rows import history_columns, make_moment, make_row
+from algophase.runs.rows import history_columns, make_moment, make_row, timing_columns
 from algophase.storage.runs_table import Row
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import EarlyStop, Watch
@@ -43,7 +43,10 @@ class Options:
     early_stop: when an ensemble ends before its last epoch; a sweep has no such rule.
     histories: whether rows have the whole histories, in columns `history.*`, and the rule for an
         early stop.
+    timing: whether rows say when a network memorized and when it generalized; a request takes it
+        from its space.
     analysis: whether the networks are analyzed.
+    check_again: whether gradients are checked that were right in an earlier command.
     """
 
     engine: str = "auto"
@@ -57,7 +60,9 @@ class Options:
     strict_device: bool = False
     early_stop: EarlyStop | None = None
     histories: bool = False
+    timing: bool = False
     analysis: bool = True
+    check_again: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -174,6 +179,8 @@ def _analyzed(
         row = make_row(space, index, trained, analysis, hidden=hidden_layers.get(trained.id))
         if options.histories:
             row = {**row, **history_columns(trained.history, options.early_stop)}
+        if options.timing:
+            row = {**row, **timing_columns(trained.history, options.history_stride)}
         rows.append(row)
         networks = dict(along[trained.id])
         if trained.network is not None and trained.diverged_at is None:

@@ -12,7 +12,7 @@ import torch
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check import check_planned as checking
-from algophase.training.check import checkers
+from algophase.training.check import checkers, remembered
 from algophase.training.check.check_planned import check_planned
 from algophase.training.run.plan import PlannedEnsemble
 
@@ -33,9 +33,11 @@ def job(width: int, engine: str = "grid", precision: str = "float32") -> dict[st
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[int]]:
     """The widths that are checked: in this process, or at once in others."""
     found: dict[str, list[int]] = {"here": [], "at once": []}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(remembered, "about_device", lambda device: {"card": "NVIDIA H200"})
 
     def width(one: dict[str, Any]) -> int:
         return one["run"]["network"]["width"]
@@ -63,6 +65,42 @@ def test_few_shapes_are_checked_here_and_the_process_that_waits_is_ended(
     check_planned([on_gpu(12), on_gpu(200), on_gpu(64, engine="plain")])
     assert asked == {"here": [200, 12], "at once": []}
     assert ended
+
+
+def test_what_passed_is_remembered_until_something_changes(
+    asked: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="algophase")
+    check_planned([on_gpu(12)])
+    assert caplog.text == ""
+    check_planned([on_gpu(12)])
+    assert asked["here"] == [12]
+    assert "gradients of 1 shape were right in an earlier check" in caplog.text
+    check_planned([on_gpu(12)], again=True)
+    check_planned([on_gpu(12, precision="float32")])
+    check_planned([on_gpu(200)])
+    assert asked["here"] == [12, 12, 12, 200]
+    for name, changed in (
+        ("about_device", lambda device: {"card": "NVIDIA H100"}),
+        ("source_digest", lambda *folders: "another"),
+    ):
+        monkeypatch.setattr(remembered, name, changed)
+        check_planned([on_gpu(12)])
+    assert asked["here"] == [12, 12, 12, 200, 12, 12]
+
+
+def test_what_failed_is_not_remembered(
+    asked: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(one: dict[str, Any]) -> None:
+        raise InputError("wrong")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checking, "_check", fail)
+        with pytest.raises(InputError, match="wrong"):
+            check_planned([on_gpu(12)])
+    check_planned([on_gpu(12)])
+    assert asked["here"] == [12]
 
 
 def test_no_process_is_started_without_a_gpu(

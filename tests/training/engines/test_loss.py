@@ -10,7 +10,7 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import labels
-from algophase.training.engines._loss import loss_and_right, loss_and_slope
+from algophase.training.engines._loss import Loss, loss_and_slope
 from algophase.training.run.plan import plan
 
 TRANSFORMER, LINEAR = TransformerSettings(width=8), LinearSettings("alpha", 6, 6)
@@ -31,7 +31,7 @@ def test_an_answer_is_strictly_the_largest_logit() -> None:
             [inf, inf, 0],
         ]
     )
-    losses, right = loss_and_right(rows, torch.tensor(0))
+    losses, right = Loss().and_right(rows, torch.tensor(0))
     assert right.tolist() == [True, False, False, False, False, False, False, True, False]
     torch.testing.assert_close(
         losses, loss_and_slope(rows, torch.tensor(0))[0], rtol=0, atol=0, equal_nan=True
@@ -56,13 +56,54 @@ def test_loss_and_slope_keep_their_digits_in_float32(margin: float) -> None:
     )
 
 
+def stablemax(logits: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+    """-log of the label's share, as Prieto et al. 2025 define it."""
+    values = torch.where(logits >= 0, logits + 1, 1 / (1 - logits))
+    shares = values / values.sum(-1, keepdim=True)
+    return -shares.gather(-1, label).log()[..., 0]
+
+
+@pytest.mark.parametrize("margin", [-8.0, 0.0, 8.0, 40.0])
+@pytest.mark.parametrize("name", ["cross-entropy", "torch-cross-entropy", "stablemax"])
+def test_every_loss_is_its_definition_with_its_derivative(name: str, margin: float) -> None:
+    logits = 3 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
+    label = torch.arange(50)[:, None] % 7
+    logits.scatter_add_(1, label, torch.full((50, 1), margin))
+    exact = logits.double().requires_grad_()
+    if name == "stablemax":
+        expected = stablemax(exact, label)
+    else:
+        expected = torch.nn.functional.cross_entropy(exact, label[:, 0], reduction="none")
+    (derivative,) = torch.autograd.grad(expected.sum(), exact)
+    loss, slope = Loss(name, in_float64=True).and_slope(logits, label[:, 0])
+    assert loss.dtype == slope.dtype == torch.float32
+    torch.testing.assert_close(loss.double(), expected.detach(), rtol=1e-5, atol=1e-15)
+    torch.testing.assert_close(slope.double(), derivative, rtol=1e-5, atol=1e-15)
+    if name != "torch-cross-entropy":  # they keep their digits in float32 too
+        loss, slope = Loss(name).and_slope(logits, label[:, 0])
+        torch.testing.assert_close(loss.double(), expected.detach(), rtol=1e-5, atol=1e-15)
+        torch.testing.assert_close(slope.double(), derivative, rtol=1e-5, atol=1e-15)
+
+
+def test_the_loss_of_pytorch_stops_at_a_large_margin() -> None:
+    logits = torch.tensor([[40.0, 0.0, 0.0]])
+    rounded, ours = (
+        Loss(name).and_slope(logits, torch.tensor([0]))
+        for name in ("torch-cross-entropy", "cross-entropy")
+    )
+    expected = torch.nn.functional.cross_entropy(logits, torch.tensor([0]), reduction="none")
+    assert rounded[0].item() == expected.item() == 0
+    assert rounded[1][0, 0].item() == 0
+    assert ours[1][0, 0].item() < 0
+
+
 def test_training_and_analysis_agree_on_what_is_right() -> None:
     logits = torch.randint(
         0, 4, (7, 7, 7), generator=torch.Generator().manual_seed(0)
     ).float()  # many ties
     right = right_answers(logits)
     assert 0 < right.double().mean() < 1
-    assert torch.equal(loss_and_right(logits, labels(7))[1], right)
+    assert torch.equal(Loss().and_right(logits, labels(7))[1], right)
 
 
 @pytest.mark.parametrize("value", [0.0, torch.nan])

@@ -12,6 +12,7 @@ from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, T
 from algophase.training.check._states import states
 from algophase.training.check.gradient_check import away_from_kinks, compare
 from algophase.training.engines import deep
+from algophase.training.engines.cards import SMALLER, Tiles
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.plain import PlainEngine
 
@@ -69,6 +70,20 @@ def test_gradients_are_the_specifications(case: str, monkeypatch: pytest.MonkeyP
     parameter, error, _ = compare(DeepTransformer, runs_of(case), DEVICE, "half")
     relu = runs_of(case)[0].network.activation == "relu"  # type: ignore[attr-defined]
     assert error < (5e-2 if relu else 1e-2), parameter
+
+
+def test_gradients_are_right_with_the_tiles_of_smaller_cards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products of attention and with W_O in two parts, as with 256 channels."""
+    monkeypatch.setenv("ALGOPHASE_SHARED_MEMORY_KB", "99")
+    monkeypatch.setattr(DeepTransformer, "_attention_columns", lambda engine: 32)
+    monkeypatch.setattr(deep, "unit_tiles", lambda *_: deep.Tiles(16, 64, 8, 2))
+    for kernel in ("deep_forward", "deep_last"):
+        monkeypatch.setitem(SMALLER, kernel, Tiles({"BC": 8}))
+    runs = runs_of("separate, equals sign")
+    parameter, error, _ = compare(DeepTransformer, runs, DEVICE, "half")
+    assert error < 5e-3, parameter
 
 
 @LONG

@@ -12,6 +12,7 @@ from algophase.core.settings import RunSettings, TaskSettings, TransformerSettin
 from algophase.training.check._states import states
 from algophase.training.check.gradient_check import away_from_kinks, compare
 from algophase.training.engines import fused
+from algophase.training.engines.cards import SMALLER, Tiles
 from algophase.training.engines.fused import FusedTransformer
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.optimizer import AdamW
@@ -99,11 +100,23 @@ def test_a_wide_networks_width_is_no_power_of_two() -> None:
 @LONG
 def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
-    monkeypatch.setattr(FusedTransformer, "rows_for", staticmethod(lambda channels: 128))
+    monkeypatch.setattr(FusedTransformer, "rows_for", lambda engine, channels: 128)
     (run,) = runs_of("one head")
     parameter, error, _ = compare(
         FusedTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half"
     )
+    assert error < 5e-3, parameter
+
+
+@pytest.mark.parametrize("case", ["one head", pytest.param("many outputs", marks=LONG)])
+def test_gradients_are_right_with_the_tiles_of_smaller_cards(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Channels of the direct logits in two parts, as with 256 of them; 128 outputs in two tiles."""
+    monkeypatch.setenv("ALGOPHASE_SHARED_MEMORY_KB", "99")
+    narrower = Tiles({**SMALLER["by_rows"].most, "BC": 32})
+    monkeypatch.setitem(SMALLER, "by_rows", narrower)
+    parameter, error, _ = compare(FusedTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
 
 

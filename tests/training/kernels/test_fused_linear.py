@@ -36,6 +36,14 @@ def test_gradients_are_the_specifications(model: str) -> None:
     assert error < 5e-3, parameter
 
 
+def test_gradients_are_right_with_the_tiles_of_smaller_cards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ALGOPHASE_SHARED_MEMORY_KB", "99")
+    parameter, error, _ = compare(FusedLinear, [run_of("beta")], DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
 @pytest.mark.parametrize(
     ("model", "group"),
     [

@@ -15,7 +15,7 @@ import triton.language as tl
 
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
-from algophase.training.engines._loss import weighted_cross_entropy
+from algophase.training.engines._loss import Loss
 from algophase.training.engines.stacked import StackedEngine, attend, bias_relu
 from algophase.training.kernels._shared import activate_both
 from algophase.training.run.optimizer import AdamW
@@ -86,7 +86,7 @@ def test_cross_entropy(rows: int, outputs: int, columns: int, right: float) -> N
     logits = (random(2, rows, columns, seed=1) + lifted).requires_grad_()
     weights = random(2, rows, seed=2).abs()
     expected, found = (
-        weighted_cross_entropy(logits[..., :outputs], labels, weights, fused=fused)
+        Loss().weighted(logits[..., :outputs], labels, weights, fused=fused)
         for fused in (False, True)
     )
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)

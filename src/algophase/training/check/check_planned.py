@@ -9,10 +9,12 @@ process that uses the GPU is forked.
 
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -20,33 +22,41 @@ import torch
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings
-from algophase.networks.stacking import stack_key
+from algophase.core.wording import counted
 from algophase.training.check import checkers
 from algophase.training.check.gradient_check import quick, telling_run
+from algophase.training.check.remembered import check_digest, is_remembered, remember
 from algophase.training.engines.engine import missing_triton
 from algophase.training.engines.flat import Flat
 from algophase.training.engines.sizing import run_parameters
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import ENGINES, PlannedEnsemble
 
+log = logging.getLogger(__name__)
+
 FEWEST, MOST = 3, 16  # shapes: fewer are checked sooner than processes start; processes
 
 
-def check_planned(groups: Sequence[PlannedEnsemble]) -> None:
+def check_planned(groups: Sequence[PlannedEnsemble], *, again: bool = False) -> None:
     """Raises `InputError` if a gradient is wrong. The yardstick, and anything on a CPU, is not
-    checked here.
+    checked here. again: also what passed in an earlier command (`remembered`).
     """
-    checks: dict[object, tuple[RunSettings, PlannedEnsemble]] = {}
+    checks: dict[str, tuple[RunSettings, PlannedEnsemble]] = {}
+    passed_before = set()
     for group in groups:
         if group.device.type == "cuda" and group.engine != "plain":
-            run = telling_run(group.runs)
-            key = (
-                group.engine,
-                group.precision,
-                stack_key(run),
-                group.engine_class.padded(group.runs, group.device),
-            )
-            checks.setdefault(key, (run, group))
+            run = _with_exact_loss(telling_run(group.runs))
+            digest = check_digest(run, group)
+            if not again and is_remembered(digest):
+                passed_before.add(digest)
+            else:
+                checks.setdefault(digest, (run, group))
+    if passed_before:
+        log.info(
+            "gradients of %s were right in an earlier check, by the same code on the same card: "
+            "not checked again (--check-again does)",
+            counted(len(passed_before), "shape"),
+        )
     # the largest first: their kernels take longest
     jobs = [
         {
@@ -63,6 +73,16 @@ def check_planned(groups: Sequence[PlannedEnsemble]) -> None:
             _check(job)
     else:
         _check_at_once(jobs, groups[0].device)
+    remember(checks)
+
+
+def _with_exact_loss(run: RunSettings) -> RunSettings:
+    """PyTorch's cross-entropy loses its digits late in training, by choice: what an engine does
+    with it is checked with ours, which has the same derivative.
+    """
+    if run.training.loss != "torch-cross-entropy":
+        return run
+    return replace(run, training=replace(run.training, loss="cross-entropy"))
 
 
 def _check(job: dict[str, Any]) -> None:

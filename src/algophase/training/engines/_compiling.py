@@ -6,22 +6,55 @@ take as long as the slowest few.
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import torch
 
+from algophase.core.errors import InputError, out_of_memory
+from algophase.training.engines.cards import NEEDS_OLD_PRODUCTS, card_of
 from algophase.training.kernels.launch import Launch
+
+OLD_PRODUCTS = "DISABLE_MMA_V5"  # Triton's variable, read when it compiles
 
 
 def compile_for(device: torch.device, launches: Collection[Launch]) -> None:
     """`compile_at_once` where the device is a GPU, with the kernels loaded onto it: a first launch
     would load them, and build what starts them with the C compiler (Triton 3.6), one by one."""
-    if device.type == "cuda":
+    if device.type != "cuda":
+        return
+    capability, _ = card_of(device).capability
+    try:
         with torch.cuda.device(device), ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(partial(_load, device), compile_at_once(launches)))
+            with products_for(capability):
+                kernels = compile_at_once(launches)
+            list(pool.map(partial(_load, device), kernels))
+    except Exception as error:  # Triton raises errors of several kinds, and one of its own
+        if out_of_memory(error):
+            raise
+        reason = str(error).strip().splitlines()[:1]
+        raise InputError(
+            "the fused engine's kernels cannot run on this card "
+            f"({''.join(reason) or type(error).__name__}); choose the engine stacked or grid"
+        ) from error
+
+
+@contextmanager
+def products_for(capability: int) -> Iterator[None]:
+    """While entered, Triton compiles matrix products in the way that works for cards of this
+    (major) capability."""
+    before = os.environ.get(OLD_PRODUCTS)
+    if capability != NEEDS_OLD_PRODUCTS or before is not None:
+        yield
+        return
+    os.environ[OLD_PRODUCTS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[OLD_PRODUCTS]
 
 
 def _load(device: torch.device, kernel: Any) -> None:

@@ -38,8 +38,7 @@ class NarrowGrid:
     @property
     def telling_programs(self) -> int:
         """Programs that say how large their largest element is."""
-        units, _ = self._tiles()
-        return (units + 1) * self.engine.row_runs
+        return self._unit_programs() * self.engine.row_runs
 
     def memory(self) -> dict[str, Tensor]:
         engine, columns = self.engine, self.engine.table_width
@@ -65,6 +64,16 @@ class NarrowGrid:
         """Of hidden units, and of all columns of the tables."""
         units = self.engine.hidden // TILE
         return units, units + self.engine.padded_outputs // TILE
+
+    def _direct_tile(self) -> int:
+        """Direct logits that a program of `by_units` takes. With 256 channels, all 128 take 128 KB
+        of shared memory on cards other than the H200."""
+        return self.engine.padded_outputs if self.engine.card.is_tuned else TILE
+
+    def _unit_programs(self) -> int:
+        """Programs of `by_units` for each part of the rows."""
+        units, _ = self._tiles()
+        return units + self.engine.padded_outputs // self._direct_tile()
 
     def _project(self) -> Launch:
         """Operands split without a look at their largest element, and loads under way: 0.221 to
@@ -99,6 +108,7 @@ class NarrowGrid:
             judge=judge,
             ROWS=row_tile,
             BM=unit_tile,
+            BC=self.engine.channels,
             STAGES=3 if narrow else 2,
             num_warps=4 if narrow else 8,
         )
@@ -115,14 +125,19 @@ class NarrowGrid:
         # 23.5 (p = 113, width 128). Above 128 channels 64 rows spill too much; not measured.
         row_tile = TILE if few_outputs or narrow else TILE // 2
         steps = self.engine.rows.count // TILE // runs
-        units, _ = self._tiles()
+        stages = min(3 if few_outputs else 2, steps)
+        if not narrow and not self.engine.card.is_tuned:
+            # No registers are left for loads under way: with two stages 8,184 bytes per thread
+            # spill, with one 424 (p = 113, sm_89)
+            stages = 1
         return self.engine.launch(
             by_units,
-            units + 1,
+            self._unit_programs(),
             runs,
             BM=TILE,
+            BV=self._direct_tile(),
             ROWS=row_tile,
-            STAGES=min(3 if few_outputs else 2, steps),
+            STAGES=stages,
             num_warps=4 if narrow else 8,
         )
 

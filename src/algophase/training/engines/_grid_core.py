@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, gelu
 
 from algophase.training.engines._grid_tables import Terms
-from algophase.training.engines._loss import loss_and_right, loss_and_slope
+from algophase.training.engines._loss import Loss
 
 # Of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
 STRIP_BYTES = 7 * 2**18
@@ -108,9 +108,17 @@ class Grid:
     """
 
     def __init__(
-        self, labels: Tensor, hidden: int, outputs: int, gelu: bool, like: Terms, pairs: int
+        self,
+        labels: Tensor,
+        hidden: int,
+        outputs: int,
+        gelu: bool,
+        like: Terms,
+        pairs: int,
+        loss: Loss,
     ) -> None:
         """like: what the grid will read. pairs: how many a network is trained on."""
+        self.loss = loss
         self.hidden, self.outputs, self.gelu, self.weight = hidden, outputs, gelu, 1 / pairs
         self.p, self.heads, device = len(labels), like.heads, labels.device
         width, p = like.table.shape[2], self.p
@@ -161,7 +169,7 @@ class Grid:
         """Of one network: what some of its training pairs add to the loss and the gradients."""
         weights = pairs.taken(t.coefficients)
         logits, post, raw = self._forward(t, pairs, weights)
-        loss, slope = loss_and_slope(logits[:, : self.outputs], pairs.labels)
+        loss, slope = self.loss.and_slope(logits[:, : self.outputs], pairs.labels)
         back = slope.new_empty(len(slope), t.table.shape[1])
         edges = (self.hidden, self.hidden + self.outputs)
         hidden, d_logits, padding = back.tensor_split(edges, dim=1)
@@ -204,7 +212,7 @@ class Grid:
     def judge(self, t: Terms, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Of one network: loss of every pair, and whether it is right, each (R,)."""
         logits = self._forward(t, pairs, pairs.taken(t.coefficients))[0]
-        return loss_and_right(logits[:, : self.outputs], pairs.labels)
+        return self.loss.and_right(logits[:, : self.outputs], pairs.labels)
 
 
 def _add_up(parts: Sequence[Tensor], out: Tensor) -> None:

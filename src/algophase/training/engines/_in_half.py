@@ -5,7 +5,7 @@ A network's result is the same bits in any ensemble: no program sees more than o
 have a fixed order, and no size of a kernel depends on how many networks there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
 from algophase.networks.stacking import padded_settings, power_of_two
+from algophase.training.engines.cards import card_of, fitted
 from algophase.training.engines.engine import Engine, missing_triton
 from algophase.training.kernels.launch import Launch, launch
 
@@ -35,12 +36,14 @@ class InHalf(Engine):
     others where all pairs are judged instead of trained on."""
 
     name: ClassVar[str] = "fused"
+    any_loss: ClassVar[bool] = False
     values: dict[str, Any]
     judged: dict[str, Any]
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         if precision != "half":
             raise InputError(f"precision is {precision!r}; this engine has half")
+        self.card = card_of(device)
         super().__init__(runs, device, precision)
 
     @classmethod
@@ -50,7 +53,7 @@ class InHalf(Engine):
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if device.type != "cuda":
             return "it needs a CUDA device"
-        return missing_triton()
+        return missing_triton() or card_of(device).refusal()
 
     @classmethod
     def precisions(cls, device: torch.device) -> tuple[str, ...]:
@@ -86,7 +89,14 @@ class InHalf(Engine):
     def launch(self, kernel: Any, *programs: int, judge: bool = False, **sizes: Any) -> Launch:
         """A kernel with so many programs per network. sizes: what this launch alone has."""
         values = self.values | self.judged if judge else self.values
-        return launch(kernel, (*programs, self.count), values, **sizes)
+        return self.launch_with(values, kernel, *programs, **sizes)
+
+    def launch_with(
+        self, values: Mapping[str, Any], kernel: Any, *programs: int, **sizes: Any
+    ) -> Launch:
+        """The same with tensors and sizes that are given, and tiles that fit the card."""
+        tiles = fitted(self.card, kernel.__name__, sizes)
+        return launch(kernel, (*programs, self.count), values, **tiles)
 
     def parameter_values(self) -> dict[str, Any]:
         """The flat buffers, the length of a network's row in them, and where tensors start in it:

@@ -22,11 +22,14 @@ from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings, 
 from algophase.networks.stacking import power_of_two
 from algophase.training.engines._compiling import compile_for
 from algophase.training.engines._in_half import InHalf, padded_channels, round_width, token_sizes
+from algophase.training.engines.cards import LEAST_MEMORY, OF_HOPPER
 from algophase.training.engines.engine import run_values
 from algophase.training.engines.flat import Flat
 from algophase.training.engines.sizing import parameter_count
 from algophase.training.kernels.launch import NOTHING, Launch, launch
 
+# Padded channels of a head: with 256 `deep_back` takes 304 KB of shared memory on an H200
+MOST_OF_A_HEAD = 128
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
 TILE = 64  # pairs a program of attention takes; rows that share a power of two
 # Of every sum over pairs, never by the number of networks. One would save 5 MB per network; two
@@ -54,10 +57,13 @@ class Tiles(NamedTuple):
         }
 
 
-def row_tiles(channels: int, outputs: int, gelu: bool, back: bool) -> Tiles:
-    """Of the kernels by rows, with so many channels at most; back: of `deep_back`."""
+def row_tiles(channels: int, outputs: int, gelu: bool, back: bool, tuned: bool) -> Tiles:
+    """Of the kernels by rows, with so many channels at most; back: of `deep_back`. tuned: on an
+    H200."""
     if channels > 128:
-        return Tiles(64, 32, 8, 2)  # up to 64 bytes per thread spill in `deep_last`
+        # Up to 64 bytes per thread spill in `deep_last`. On other cards, two stages take 100 KB in
+        # `deep_back`, one 96 (GELU, p = 113, an equals sign)
+        return Tiles(64, 32, 8, 2 if tuned or not back else 1)
     if gelu or outputs > 64:
         return Tiles(64, 32, 4, 3 if outputs <= 64 else 2)  # not measured
     # A third stage takes 145 KiB in `deep_forward` and `deep_last`, so that one program has a
@@ -65,10 +71,22 @@ def row_tiles(channels: int, outputs: int, gelu: bool, back: bool) -> Tiles:
     return Tiles(64, 64, 4, 3 if back else 2)
 
 
-def unit_tiles(channels: int, gelu: bool) -> Tiles:
-    """Of `deep_units`. With GELU 64 rows at a time spill 76 bytes per thread, 32 none."""
+def unit_tiles(channels: int, gelu: bool, tuned: bool) -> Tiles:
+    """Of `deep_units`. With GELU 64 rows at a time spill 76 bytes per thread, 32 none. Above 128
+    channels 32 rows take 100 KB on cards for which nothing is tuned, a little too much."""
     wide = channels > 128
-    return Tiles(32 if gelu or wide else 64, 64, 8 if wide else 4, 2)
+    rows = 32 if gelu or wide else 64
+    if wide and not tuned:
+        rows = 16
+    return Tiles(rows, 64, 8 if wide else 4, 2)
+
+
+def attention_memory(width: int, size: int, positions: int) -> int:
+    """KB of shared memory that an attention kernel takes, with heads of so many channels: the
+    stream of every position, and a head's three matrices, in float16. As the compiler says for
+    sm_89 and sm_90."""
+    stream = TILE * width * positions
+    return 2 * (stream + 3 * width * size) // 1024
 
 
 def attention_warps(size: int, positions: int) -> int:
@@ -94,6 +112,12 @@ class DeepTransformer(InHalf):
         if network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {network.heads}"
         width = round_width(network.width)
+        size = power_of_two(width // network.heads)
+        if size > MOST_OF_A_HEAD:
+            return (
+                f"with several layers it takes heads of at most {MOST_OF_A_HEAD} channels, not "
+                f"{size}"
+            )
         if max(width, padded_channels(width, network.heads)) > MOST_CHANNELS:
             heads = f" in {network.heads} heads" if width <= MOST_CHANNELS else ""
             return (
@@ -282,11 +306,11 @@ class DeepTransformer(InHalf):
         """A kernel of one layer. pairs: those of `parts`, in place of the training pairs."""
         values = self.values | self.layers[layer] | self._layer_weights(layer)
         values |= self._layer_inputs(layer) | dict(pairs)
-        return launch(kernel, (*programs, self.count), values, **sizes)
+        return self.launch_with(values, kernel, *programs, **sizes)
 
     def _row_tiles(self, *, back: bool = False) -> Tiles:
         channels = max(self.width, self.channels)
-        return row_tiles(channels, self.task.logits, self.gelu, back)
+        return row_tiles(channels, self.task.logits, self.gelu, back, self.card.is_tuned)
 
     def _make_launches(self) -> None:
         last = self.settings.layers - 1
@@ -349,14 +373,25 @@ class DeepTransformer(InHalf):
                 rows = self.positions * self.pairs
                 launches.append(
                     self._layer_launch(
-                        deep_forward, layer, rows // tiles.rows, pairs=pairs, **tiles.options()
+                        deep_forward,
+                        layer,
+                        rows // tiles.rows,
+                        pairs=pairs,
+                        BC=self.channels,
+                        **tiles.options(),
                     )
                 )
         return launches
 
     def _attention_options(self) -> dict[str, Any]:
         warps = attention_warps(self.head_size, self.positions)
-        return {"STAGES": 1, "num_warps": warps}
+        return {"BD": self._attention_columns(), "STAGES": 1, "num_warps": warps}
+
+    def _attention_columns(self) -> int:
+        """Columns of the stream that a product of attention takes at a time: all, if they fit."""
+        needed = attention_memory(self.width, self.head_size, self.positions)
+        fits = needed <= (OF_HOPPER if self.card.is_tuned else LEAST_MEMORY)
+        return self.width if fits else TILE
 
     def _last(self, pairs: Mapping[str, Any] = NOTHING) -> Launch:
         """The last layer after its attention: to the loss, and back."""
@@ -364,7 +399,8 @@ class DeepTransformer(InHalf):
 
         tiles, layer = self._row_tiles(), self.settings.layers - 1
         programs = self.pairs // tiles.rows
-        return self._layer_launch(deep_last, layer, programs, pairs=pairs, **tiles.options())
+        options = {"BC": self.channels, **tiles.options()}
+        return self._layer_launch(deep_last, layer, programs, pairs=pairs, **options)
 
     def _back(self, layer: int) -> list[Launch]:
         """From the gradients of the layer above to those of this one. The last MLP's part is
@@ -432,7 +468,7 @@ class DeepTransformer(InHalf):
     def _hidden_sums(self, layer: int) -> Launch:
         from algophase.training.kernels.deep.sums import deep_units
 
-        tiles = unit_tiles(self.width, self.gelu)
+        tiles = unit_tiles(self.width, self.gelu, self.card.is_tuned)
         rows = self.layers[layer]["DY"].shape[1]
         return self._layer_launch(
             deep_units,

@@ -22,6 +22,7 @@ from algophase.networks.stacking import (
     stack,
     stack_initial,
 )
+from algophase.training.engines._loss import Loss
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.flat import Flat
 from algophase.training.engines.sizing import parameter_count
@@ -35,6 +36,7 @@ class Engine:
     name: ClassVar[str]
     # Whether kernels of our own take the place of PyTorch's operations, in an engine that has both
     kernels = False
+    any_loss: ClassVar[bool] = True  # whether it has every loss, in float64 too
     one_at_a_time: ClassVar[bool] = False  # whether an ensemble of it has one network
     rounds_sizes_on: ClassVar[tuple[str, ...]] = (
         "cuda",
@@ -44,6 +46,7 @@ class Engine:
         if precision not in PRECISIONS:
             raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
         self.runs, self.device, self.precision = list(runs), device, precision
+        self.loss = Loss.of(runs)
         self.crew = Crew(
             1
         )  # the threads that share its work on a CPU, for an engine that shares it out
@@ -69,6 +72,15 @@ class Engine:
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
         """Why this engine cannot train a run on a device, or None if it can."""
         raise NotImplementedError
+
+    @classmethod
+    def unsupported_loss(cls, run: RunSettings) -> str | None:
+        """Why this engine does not have the loss of a run, or None if it has."""
+        training = run.training
+        if cls.any_loss or training.is_published_loss:
+            return None
+        in_float64 = " in float64" if training.loss_precision == "float64" else ""
+        return f"it has the cross-entropy in its own precision, not {training.loss}{in_float64}"
 
     @classmethod
     def precisions(cls, device: torch.device) -> tuple[str, ...]:
@@ -129,7 +141,7 @@ class Engine:
         return dict(self.parameters if values is None else values)
 
     def loss_and_gradient(self) -> Tensor:
-        """Mean cross-entropy over each network's training pairs, (n,); its gradient is left in
+        """Mean loss over each network's training pairs, (n,); its gradient is left in
         `self.gradients`.
         """
         raise NotImplementedError
@@ -161,7 +173,10 @@ def matmul_precision(device: torch.device, precision: str) -> Iterator[None]:
 
 
 def missing_triton() -> str | None:
-    """Why no kernel of ours can run, or None if they can."""
+    """Why no kernel of ours can run, or None if they can. A PyTorch for AMD's cards calls them
+    cuda, too."""
+    if torch.version.hip is not None:
+        return "its kernels are written for NVIDIA cards"
     try:
         import triton  # noqa: F401
     except ImportError:

@@ -81,7 +81,13 @@ class GridTransformer(Engine):
         self.parts = [self._part(slice(start, start + size), rate, scale) for start in starts]
         pairs = int(self.weights[0].count_nonzero())
         self.grid = Grid(
-            self.labels, self.hidden, self.outputs, self.gelu, self.parts[0].terms, pairs
+            self.labels,
+            self.hidden,
+            self.outputs,
+            self.gelu,
+            self.parts[0].terms,
+            pairs,
+            self.loss,
         )
         terms: list[Terms] = []
         gradients: list[Terms] = []

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings
-from algophase.training.engines._loss import loss_and_right, loss_and_slope
 from algophase.training.engines.engine import Engine, matmul_precision
 
 
@@ -94,7 +93,7 @@ class GridLinear(Engine):
         P, out = self.parameters, self.gradients
         with matmul_precision(self.device, self.precision):
             logits, hidden, last = self._forward()
-            loss, slope = loss_and_slope(logits, self.pair_labels)
+            loss, slope = self.loss.and_slope(logits, self.pair_labels)
             slope.mul_(self.pair_weights[..., None])
             out["unembed.weight"].copy_(torch.bmm(slope.mT, last))
             back = _through_relu(torch.bmm(slope, P["unembed.weight"]), last)
@@ -131,7 +130,7 @@ class GridLinear(Engine):
         p = self.modulus
         with matmul_precision(self.device, self.precision):
             logits = self._forward()[0]
-        pair_loss, right = loss_and_right(logits, self.pair_labels)
+        pair_loss, right = self.loss.and_right(logits, self.pair_labels)
         losses = torch.empty(self.count, p, p, device=self.device, dtype=self.dtype)
         rights = torch.empty(self.count, p, p, device=self.device, dtype=torch.bool)
         for grid, values in ((losses, pair_loss), (rights, right)):

@@ -7,9 +7,11 @@ many networks at once and faster; each is checked against the loss and the gradi
 
 The recipe (section 2 and appendix F.1): all training pairs in every step (full batch),
 cross-entropy, AdamW with weight decay 2, learning rate 1e-3 after ten steps of warm-up, 20,000
-steps.
+steps. Other choices are settings of a run (`TrainingSettings`): two more optimizers, other losses
+(`_loss.py`), a schedule, weight decay for some of the epochs, and a fixed norm.
 """
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -21,7 +23,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TrainingSettings
 from algophase.core.task import all_pairs, answers, split, tokens
 from algophase.networks import Network, initialize, template
-from algophase.training.engines._loss import loss_and_right, weighted_cross_entropy
+from algophase.training.engines._loss import Loss
 from algophase.training.engines.engine import Engine
 
 Parameters = Mapping[str, Tensor]
@@ -45,23 +47,32 @@ def train_one(run: RunSettings, precision: torch.dtype = torch.float32) -> Netwo
     training_pairs = split(run.task, run.seed).training  # row numbers into all pairs
     sequences = tokens(run.task, all_pairs(run.task.modulus))[training_pairs]
     right_answers = answers(run.task).flatten()[training_pairs]
-    optimizer = AdamW(parameters, run.training)
+    mean_loss = Loss.of([run])
+    optimizer = OPTIMIZERS[run.training.optimizer](parameters, run.training)
     for _ in range(run.training.epochs):
-        loss, gradients = loss_and_gradients(network, parameters, sequences, right_answers)
+        loss, gradients = loss_and_gradients(
+            network, parameters, sequences, right_answers, mean_loss
+        )
         if not torch.isfinite(loss):  # it diverged: its last numbers are kept
             break
         optimizer.step(gradients)
+        if run.training.fixed_norm > 0:
+            scale_to_norm(parameters, run.training.fixed_norm)
     return network
 
 
 def loss_and_gradients(
-    network: Network, parameters: Parameters, sequences: Tensor, right_answers: Tensor
+    network: Network,
+    parameters: Parameters,
+    sequences: Tensor,
+    right_answers: Tensor,
+    mean_loss: Loss = Loss(),
 ) -> tuple[Tensor, Parameters]:
-    """Mean cross-entropy of token sequences (n, context), and its gradient by every parameter."""
+    """Mean loss of token sequences (n, context), and its gradient by every parameter."""
     values = {name: parameter.detach().requires_grad_() for name, parameter in parameters.items()}
     logits = functional_call(network, values, (sequences,))
     weights = logits.new_full((1, len(logits)), 1 / len(logits))
-    losses = weighted_cross_entropy(logits[None], right_answers, weights)
+    losses = mean_loss.weighted(logits[None], right_answers, weights)
     loss = losses[0]  # it keeps its digits in float32
     # With attention rate 0, queries and keys are not used at all.
     with_unused = torch.autograd.grad(loss, list(values.values()), allow_unused=True)
@@ -73,11 +84,31 @@ def loss_and_gradients(
 
 def learning_rate(training: TrainingSettings, step: int) -> float:
     """The rate of a step, counted from 0. It rises linearly, so that the first step of a warm-up
-    has rate 0.
+    has rate 0; after that it is constant, or falls to 0 as half a cosine.
     """
-    if training.warmup_steps == 0:
-        return training.learning_rate
-    return training.learning_rate * min(step / training.warmup_steps, 1.0)
+    rate = training.learning_rate
+    if step < training.warmup_steps:
+        return rate * (step / training.warmup_steps)
+    if training.schedule == "cosine":
+        steps = max(1, training.epochs - training.warmup_steps)
+        progress = min((step - training.warmup_steps) / steps, 1.0)
+        rate *= 0.5 * (1 + math.cos(math.pi * progress))
+    return rate
+
+
+def weight_decay(training: TrainingSettings, step: int) -> float:
+    """The weight decay of a step, counted from 0."""
+    has_begun = step >= training.decay_from
+    has_ended = 0 < training.decay_until <= step
+    return training.weight_decay if has_begun and not has_ended else 0.0
+
+
+@torch.no_grad()
+def scale_to_norm(parameters: Parameters, norm: float) -> None:
+    """Scale all parameters together so that the root of the sum of all squares is `norm`."""
+    squares = sum(float(value.double().square().sum()) for value in parameters.values())
+    for value in parameters.values():
+        value.mul_(norm / math.sqrt(squares))
 
 
 class AdamW:
@@ -97,6 +128,7 @@ class AdamW:
     @torch.no_grad()
     def step(self, gradients: Parameters) -> None:
         settings, rate = self.training, learning_rate(self.training, self.steps)
+        decay = weight_decay(self.training, self.steps)
         self.steps += 1
         for name, weight in self.parameters.items():
             gradient = gradients[name]
@@ -105,8 +137,108 @@ class AdamW:
             second.mul_(settings.beta2).add_((1 - settings.beta2) * gradient.square())
             mean = first / (1 - settings.beta1**self.steps)
             spread = (second / (1 - settings.beta2**self.steps)).sqrt() + settings.epsilon
-            weight.mul_(1 - rate * settings.weight_decay)
+            weight.mul_(1 - rate * decay)
             weight.sub_(rate * mean / spread)
+
+
+class SGD:
+    """Gradient descent with momentum, as `torch.optim.SGD`: weight decay is part of the gradient.
+
+    b <- momentum b + (g + decay w)
+    w <- w - r b
+    """
+
+    def __init__(self, parameters: Parameters, training: TrainingSettings) -> None:
+        self.parameters, self.training, self.steps = parameters, training, 0
+        self.averages = {name: torch.zeros_like(value) for name, value in parameters.items()}
+
+    @torch.no_grad()
+    def step(self, gradients: Parameters) -> None:
+        rate = learning_rate(self.training, self.steps)
+        decay = weight_decay(self.training, self.steps)
+        self.steps += 1
+        for name, weight in self.parameters.items():
+            average = self.averages[name]
+            average.mul_(self.training.momentum).add_(gradients[name] + decay * weight)
+            weight.sub_(rate * average)
+
+
+class Muon:
+    """Muon (Jordan 2024) for the hidden matrices, as `torch.optim.Muon` with the update's size
+    matched to AdamW's, so that learning rate and weight decay mean the same. `AdamW` for all other
+    parameters: embeddings, unembedding and biases.
+
+    b <- momentum b + (1 - momentum) g
+    u <- orthogonalized(momentum b + (1 - momentum) g)              (Nesterov's momentum)
+    w <- (1 - r decay) w - r 0.2 sqrt(max(rows, columns)) u
+    """
+
+    def __init__(self, parameters: Parameters, training: TrainingSettings) -> None:
+        self.training, self.steps = training, 0
+        self.matrices: dict[str, Tensor] = {}
+        others: dict[str, Tensor] = {}
+        for name, value in parameters.items():
+            by_muon = is_hidden_matrix(name, value.ndim)
+            (self.matrices if by_muon else others)[name] = value
+        self.adamw = AdamW(others, training)
+        self.averages = {name: torch.zeros_like(value) for name, value in self.matrices.items()}
+
+    @torch.no_grad()
+    def step(self, gradients: Parameters) -> None:
+        momentum, rate = self.training.momentum, learning_rate(self.training, self.steps)
+        decay = weight_decay(self.training, self.steps)
+        self.steps += 1
+        self.adamw.step(gradients)
+        for name, weight in self.matrices.items():
+            average = self.averages[name].lerp_(gradients[name], 1 - momentum)
+            ahead = as_matrix(name, gradients[name].lerp(average, momentum))
+            update = from_matrix(name, orthogonalized(ahead[None])[0], weight.shape)
+            size = 0.2 * math.sqrt(max(ahead.shape))
+            weight.mul_(1 - rate * decay)
+            weight.sub_(rate * size * update)
+
+
+OPTIMIZERS: dict[str, type[AdamW | Muon | SGD]] = {"adamw": AdamW, "muon": Muon, "sgd": SGD}
+
+
+def is_hidden_matrix(name: str, axes: int) -> bool:
+    """Whether Muon updates a parameter: a matrix that is no embedding and no unembedding. axes: of
+    one network's parameter."""
+    return axes >= 2 and "embed" not in name
+
+
+def as_matrix(name: str, value: Tensor) -> Tensor:
+    """A parameter (..., rows, columns), or of all heads together: W_Q, W_K and W_V (..., h, d, e)
+    as (..., d, h e), and W_O (..., h, e, d) as (..., h e, d)."""
+    if "attn" not in name:
+        return value
+    return value.flatten(-3, -2) if name.endswith("W_O") else value.transpose(-3, -2).flatten(-2)
+
+
+def from_matrix(name: str, matrix: Tensor, shape: torch.Size) -> Tensor:
+    """The reverse of `as_matrix`, for a parameter of that shape."""
+    if "attn" not in name:
+        return matrix
+    heads, first, second = shape[-3:]
+    if name.endswith("W_O"):
+        return matrix.unflatten(-2, (heads, first))
+    return matrix.unflatten(-1, (heads, second)).transpose(-3, -2)
+
+
+def orthogonalized(matrices: Tensor) -> Tensor:
+    """About U V^T for each matrix U S V^T of (n, rows, columns): five Newton-Schulz steps in
+    bfloat16, with the constants of `torch.optim.Muon`."""
+    x = matrices.bfloat16()
+    is_tall = x.shape[1] > x.shape[2]
+    if is_tall:
+        x = x.mT
+    norm = torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True)
+    x = x / norm.clamp_min(1e-7)
+    for _ in range(5):
+        gram = torch.bmm(x, x.mT)
+        polynomial = torch.baddbmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
+        x = torch.baddbmm(x, polynomial, x, beta=3.4445)
+    return x.mT if is_tall else x
 
 
 class PlainEngine(Engine):
@@ -140,7 +272,11 @@ class PlainEngine(Engine):
 
     def loss_and_gradient(self) -> Tensor:
         loss, gradients = loss_and_gradients(
-            self.module, self._values(), self.training_sequences, self.training_labels
+            self.module,
+            self._values(),
+            self.training_sequences,
+            self.training_labels,
+            self.loss,
         )
         for name, gradient in gradients.items():
             self.gradients[name][0].copy_(gradient)
@@ -149,4 +285,4 @@ class PlainEngine(Engine):
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         logits = functional_call(self.module, self._values(), (self.sequences,))
-        return loss_and_right(logits.view(1, self.modulus, self.modulus, -1), self.labels)
+        return self.loss.and_right(logits.view(1, self.modulus, self.modulus, -1), self.labels)

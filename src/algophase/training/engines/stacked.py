@@ -21,7 +21,6 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.training.engines._loss import loss_and_right, weighted_cross_entropy
 from algophase.training.engines.engine import Engine, matmul_precision, missing_triton, run_values
 
 Parameters = dict[str, Tensor]
@@ -88,7 +87,7 @@ class StackedEngine(Engine):
             for name, value in self.parameters.items():
                 values[name] = value.detach().requires_grad_()
             logits = self.logits(values, self.one_hot)
-            loss = weighted_cross_entropy(
+            loss = self.loss.weighted(
                 logits, self.pair_labels, self.pair_weights, fused=self.kernels
             )
             gradients = torch.autograd.grad(loss.sum(), list(values.values()))
@@ -104,7 +103,7 @@ class StackedEngine(Engine):
             one_hot = self._one_hot(a.expand(self.count, p), numbers.expand(self.count, p))
             with matmul_precision(self.device, self.precision):
                 logits = self.logits(dict(self.parameters), one_hot)
-            judged.append(loss_and_right(logits, self.labels[a]))
+            judged.append(self.loss.and_right(logits, self.labels[a]))
         losses, rights = zip(*judged, strict=True)
         return torch.stack(losses, dim=1), torch.stack(rights, dim=1)
 

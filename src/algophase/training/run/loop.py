@@ -22,9 +22,8 @@ from algophase.core.progress import ignore
 from algophase.networks.stacking import take_out
 from algophase.record.layout import to_record
 from algophase.training.engines.crew import Pace
-from algophase.training.engines.engine import missing_triton
 from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
-from algophase.training.run.optimizer import AdamW
+from algophase.training.run.optimizer import make_optimizer
 from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import CURVES, HistoryRecorder, TrainedRun
 from algophase.training.run.turns import in_turns
@@ -115,11 +114,7 @@ class Ensemble:
         self.snapshots: dict[int, dict[str, Tensor]] = {}
         with self._on_stream():
             self.engine = group.engine_class(list(group.runs), group.device, group.precision)
-            kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
-            few = kernel and group.precision == "half"  # other engines' bits stay as they were
-            self.optimizer = AdamW(
-                self.engine.parameters, group.runs, fused=kernel, two_launches=few
-            )
+            self.optimizer = make_optimizer(self.engine, group.runs)
             # the epoch at which each network's training loss was first not finite, -1 before that
             self.diverged_at = torch.full(
                 (len(group.runs),), -1, dtype=torch.int64, device=group.device

@@ -1,25 +1,129 @@
-"""AdamW for many networks at once, each with its own learning rate, decay, betas and warm-up.
+"""Optimizers for many networks at once, each network with its own settings. They take gradients of
+any engine.
+
+AdamW, with r the learning rate of a step and t the step, counted from 1:
 
     theta <- theta (1 - r lambda);  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
     theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
     r = rate * min((t - 1) / warmup, 1)
 
-with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives
+so the first update of a warmed-up network has rate zero. Muon, SGD, the cosine schedule, weight
+decay for some of the epochs and the fixed norm: formulas in engines/plain.py. The step count lives
 on the device, so that a whole epoch can be captured in a CUDA graph.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from algophase.core.settings import RunSettings, TrainingSettings
 from algophase.core.threads import one_thread
+from algophase.networks import template
+from algophase.training.engines.engine import Engine, missing_triton
 from algophase.training.engines.flat import Flat
+from algophase.training.engines.plain import (
+    as_matrix,
+    from_matrix,
+    is_hidden_matrix,
+    learning_rate,
+    orthogonalized,
+    weight_decay,
+)
 
 
-class AdamW:
+class Optimizer:
+    """What all optimizers share. The runs have one `TrainingSettings.method`."""
+
+    def __init__(self, parameters: Flat, runs: Sequence[RunSettings]) -> None:
+        self.parameters = parameters.flat
+        device = self.parameters.device
+        self.published = all(run.training.is_published_update for run in runs)
+
+        def column(name: str) -> Tensor:
+            return torch.tensor(
+                [[getattr(run.training, name)] for run in runs], dtype=torch.float64, device=device
+            )
+
+        self.rate, self.decay = column("learning_rate"), column("weight_decay")
+        self.warmup, self.epochs = column("warmup_steps"), column("epochs")
+        self.momentum = column("momentum")
+        self.decay_from, self.decay_until = column("decay_from"), column("decay_until")
+        self.fixed_norm = column("fixed_norm")
+        is_cosine = [[run.training.schedule == "cosine"] for run in runs]
+        self.is_cosine = torch.tensor(is_cosine, device=device)
+        self.fixes_norms = any(run.training.fixed_norm > 0 for run in runs)
+        self.steps = torch.zeros((), dtype=torch.float64, device=device)
+        # 1 for a network in training, 0 for one that is frozen because it diverged.
+        self.alive = torch.ones(len(runs), 1, dtype=torch.float64, device=device)
+
+    def rates(self) -> Tensor:
+        """The learning rate of the next step, (n, 1); 0 for a frozen network."""
+        warm = torch.where(
+            self.warmup > 0, (self.steps / self.warmup.clamp_min(1)).clamp_max(1), 1.0
+        )
+        rates = self.rate * warm * self.alive
+        if self.published:
+            return rates
+        progress = (self.steps - self.warmup) / (self.epochs - self.warmup).clamp_min(1)
+        cosine = 0.5 * (1 + torch.cos(torch.pi * progress.clamp(0, 1)))
+        return torch.where(self.is_cosine, rates * cosine, rates)
+
+    def decays(self) -> Tensor:
+        """The weight decay of the next step, (n, 1)."""
+        if self.published:
+            return self.decay
+        has_begun = self.steps >= self.decay_from
+        has_ended = (self.decay_until > 0) & (self.steps >= self.decay_until)
+        return torch.where(has_begun & ~has_ended, self.decay, 0.0)
+
+    @torch.no_grad()
+    def epoch(self, gradients: Flat, loss: Tensor, diverged_at: Tensor) -> None:
+        """A step that first freezes networks whose loss (n,) is not finite, and notes the step
+        count in diverged_at (n,).
+        """
+        on_cpu = loss.device.type == "cpu"
+        # all finite is the usual case, in fewer operations
+        if not (on_cpu and all(map(math.isfinite, loss.tolist()))):
+            diverged = ~torch.isfinite(loss)
+            is_new = diverged & (diverged_at < 0)
+            diverged_at.copy_(torch.where(is_new, self.steps.long(), diverged_at))
+            self.freeze(diverged)
+        self.step(gradients)
+        if self.fixes_norms:
+            self._scale_to_norms()
+
+    def step(self, gradients: Flat) -> None:
+        """Update the parameters of all networks that are not frozen."""
+        raise NotImplementedError
+
+    def _scale_to_norms(self) -> None:
+        norms = row_sums(self.parameters.double().square()).sqrt()[:, None]
+        is_fixed = (self.fixed_norm > 0) & (self.alive > 0)
+        factors = torch.where(is_fixed, self.fixed_norm / norms, 1.0)
+        self.parameters.mul_(factors.to(self.parameters.dtype))
+
+    def freeze(self, diverged: Tensor) -> None:
+        """Stop the networks marked in (n,) booleans."""
+        self.alive.masked_fill_(diverged[:, None], 0.0)
+
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor that a step changes beside the parameters."""
+        return {"steps": self.steps, "alive": self.alive}
+
+
+def row_sums(rows: Tensor) -> Tensor:
+    """(n,): each row's sum, halves added onto each other. On a GPU the order of `sum` depends on
+    how many rows there are, and a network's numbers must not depend on its company."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        folded = rows[:, :half] + rows[:, half : 2 * half]
+        rows = torch.cat([folded, rows[:, 2 * half :]], 1)
+    return rows[:, 0]
+
+
+class AdamW(Optimizer):
     def __init__(
         self,
         parameters: Flat,
@@ -30,72 +134,43 @@ class AdamW:
     ) -> None:
         """fused: one Triton kernel instead of torch operations; the same formula. two_launches: in
         `epoch` a second one for everything else, which otherwise takes about thirty."""
+        super().__init__(parameters, runs)
         self.fused, self.two_launches = fused, two_launches
-        self.parameters = parameters.flat
         self.first_moment = torch.zeros_like(self.parameters)
         self.second_moment = torch.zeros_like(self.parameters)
-        device = self.parameters.device
         self.alike: dict[TrainingSettings, list[int]] = {}
         for index, run in enumerate(runs):
             self.alike.setdefault(run.training, []).append(index)
-
-        def column(name: str) -> Tensor:
-            return torch.tensor(
-                [[getattr(run.training, name)] for run in runs], dtype=torch.float64, device=device
-            )
-
-        self.rate, self.decay = column("learning_rate"), column("weight_decay")
-        self.beta1, self.beta2, self.epsilon = column("beta1"), column("beta2"), column("epsilon")
-        self.warmup = column("warmup_steps")
-        self.steps = torch.zeros((), dtype=torch.float64, device=device)
-        # 1 for a network in training, 0 for one that is frozen because it diverged.
-        self.alive = torch.ones(len(runs), 1, dtype=torch.float64, device=device)
-        self.settings = torch.cat(
-            [self.rate, self.decay, self.beta1, self.beta2, self.epsilon, self.warmup], dim=1
+        constants = torch.tensor(
+            [[run.training.beta1, run.training.beta2, run.training.epsilon] for run in runs],
+            dtype=torch.float64,
+            device=self.parameters.device,
         )
-        self.held = torch.zeros(len(runs), 7, device=device)
+        self.beta1, self.beta2, self.epsilon = constants.split(1, dim=1)
+        self.settings = torch.cat([self.rate, self.decay, constants, self.warmup], dim=1)
+        self.coefficient_columns = torch.zeros(len(runs), 7, device=self.parameters.device)
 
     def coefficients(self) -> tuple[Tensor, Tensor, Tensor]:
         """Advance the step count; per network (n, 1): shrink factor, step size over 1 - b1^t,
         and 1 / sqrt(1 - b2^t).
         """
-        warm = torch.where(
-            self.warmup > 0, (self.steps / self.warmup.clamp_min(1)).clamp_max(1), 1.0
-        )
-        rate = self.rate * warm * self.alive
+        rate, decay = self.rates(), self.decays()
         self.steps += 1
         step_size = rate / (1 - self.beta1**self.steps)
         correction = torch.rsqrt(1 - self.beta2**self.steps)
-        return 1 - rate * self.decay, step_size, correction
+        return 1 - rate * decay, step_size, correction
 
     @torch.no_grad()
     def epoch(self, gradients: Flat, loss: Tensor, diverged_at: Tensor) -> None:
-        """A step that first freezes networks whose loss (n,) is not finite, and notes the step
-        count in diverged_at (n,).
-        """
-        if self.two_launches:
-            from algophase.training.kernels.adamw import adamw, coefficients
+        if not self.two_launches:
+            super().epoch(gradients, loss, diverged_at)
+            return
+        from algophase.training.kernels.adamw import adamw, coefficients
 
-            coefficients(loss, self.settings, self.steps, self.alive, diverged_at, self.held)
-            adamw(
-                self.parameters,
-                gradients.flat,
-                self.first_moment,
-                self.second_moment,
-                self.held,
-                self.steps,
-                count=True,
-            )
-            return
-        if loss.device.type == "cpu" and all(
-            map(math.isfinite, loss.tolist())
-        ):  # the usual case, in fewer operations
-            self.step(gradients)
-            return
-        diverged = ~torch.isfinite(loss)
-        diverged_at.copy_(torch.where(diverged & (diverged_at < 0), self.steps.long(), diverged_at))
-        self.freeze(diverged)
-        self.step(gradients)
+        columns = self.coefficient_columns
+        coefficients(loss, self.settings, self.steps, self.alive, diverged_at, columns)
+        averages = (self.first_moment, self.second_moment)
+        adamw(self.parameters, gradients.flat, *averages, columns, self.steps, count=True)
 
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
@@ -140,7 +215,7 @@ class AdamW:
         """PyTorch's own kernel for a CPU, one pass where the operations of `step` take a dozen;
         the same formula.
         """
-        steps_made = float(self.steps)
+        steps_made = int(self.steps)
         self.steps += 1
         alive = self.alive[:, 0].tolist()
         tensors = (self.parameters, gradient, self.first_moment, self.second_moment)
@@ -149,9 +224,6 @@ class AdamW:
             training = [rows[index] for index in members if alive[index]]
             if not training:
                 continue
-            warm = (
-                min(steps_made / settings.warmup_steps, 1.0) if settings.warmup_steps > 0 else 1.0
-            )
             parameters, gradients, first, second = map(list, zip(*training, strict=True))
             torch._fused_adamw_(
                 parameters,
@@ -160,23 +232,122 @@ class AdamW:
                 second,
                 [],
                 [self.steps] * len(training),
-                lr=settings.learning_rate * warm,
+                lr=learning_rate(settings, steps_made),
                 beta1=settings.beta1,
                 beta2=settings.beta2,
-                weight_decay=settings.weight_decay,
+                weight_decay=weight_decay(settings, steps_made),
                 eps=settings.epsilon,
                 amsgrad=False,
                 maximize=False,
             )
 
-    def freeze(self, diverged: Tensor) -> None:
-        """Stop the networks marked in (n,) booleans."""
-        self.alive.masked_fill_(diverged[:, None], 0.0)
+    def state(self) -> dict[str, Tensor]:
+        moments = {"first_moment": self.first_moment, "second_moment": self.second_moment}
+        return {**moments, **super().state()}
+
+
+class SGD(Optimizer):
+    """Gradient descent with momentum; its weight decay is part of the gradient."""
+
+    def __init__(self, parameters: Flat, runs: Sequence[RunSettings]) -> None:
+        super().__init__(parameters, runs)
+        self.average = torch.zeros_like(self.parameters)
+
+    @torch.no_grad()
+    def step(self, gradients: Flat) -> None:
+        dtype = self.parameters.dtype
+        rates, decays = self.rates().to(dtype), self.decays().to(dtype)
+        self.steps += 1
+        self.average.mul_(self.momentum.to(dtype))
+        self.average.add_(gradients.flat + decays * self.parameters)
+        moved = self.parameters - rates * self.average
+        self.parameters.copy_(torch.where(self.alive > 0, moved, self.parameters))
 
     def state(self) -> dict[str, Tensor]:
-        return {
-            "first_moment": self.first_moment,
-            "second_moment": self.second_moment,
-            "steps": self.steps,
-            "alive": self.alive,
+        return {"average": self.average, **super().state()}
+
+
+class Muon(AdamW):
+    """Muon for hidden matrices, AdamW for all other parameters. Matrices of one shape are made
+    orthogonal together, those of all networks and layers in one batch.
+
+    AdamW moves the hidden matrices too, as part of the flat buffer; they are then set from what
+    they were before.
+    """
+
+    def __init__(self, engine: Engine, runs: Sequence[RunSettings], *, fused: bool = False) -> None:
+        super().__init__(engine.parameters, runs, fused=fused)
+        self.engine = engine
+        self.averages = engine.parameters.like()
+        self.weights = self._hidden(engine.parameters)
+        self.tall = set()  # names of matrices with more rows than columns
+        for name, weights in self.weights.items():
+            _, rows, columns = as_matrix(name, weights).shape
+            if rows > columns:
+                self.tall.add(name)
+        sizes: dict[str, list[float]] = {name: [] for name in self.weights}
+        for run in runs:  # by a network's own shape, not by the one it is padded to
+            own = dict(template(run.task, run.network).named_parameters())
+            for name, of_networks in sizes.items():
+                of_networks.append(0.2 * math.sqrt(max(as_matrix(name, own[name]).shape)))
+        self.sizes = {
+            name: torch.tensor(of_networks, dtype=torch.float64, device=engine.device)[:, None]
+            for name, of_networks in sizes.items()
         }
+
+    def _hidden(self, values: Flat) -> dict[str, Tensor]:
+        """Views of the hidden matrices under the specification's names, (n, *shape)."""
+        exported = self.engine.export(values)
+        return {
+            name: value
+            for name, value in exported.items()
+            if is_hidden_matrix(name, value.ndim - 1)
+        }
+
+    @torch.no_grad()
+    def step(self, gradients: Flat) -> None:
+        dtype = self.parameters.dtype
+        before = {name: value.clone() for name, value in self.weights.items()}
+        rates, shrink = self.rates(), 1 - self.rates() * self.decays()
+        fresh = (1 - self.momentum).to(dtype)
+        self.averages.flat.lerp_(gradients.flat, fresh.expand_as(gradients.flat))
+        super().step(gradients)
+        for name, update in self._updates(gradients):
+            axes = [1] * (update.ndim - 1)
+            factor = (rates * self.sizes[name]).to(dtype).view(-1, *axes)
+            kept = before[name] * shrink.to(dtype).view(-1, *axes)
+            is_alive = (self.alive > 0).view(-1, *axes)
+            self.weights[name].copy_(torch.where(is_alive, kept - factor * update, before[name]))
+
+    def _updates(self, gradients: Flat) -> Iterator[tuple[str, Tensor]]:
+        """The orthogonal update of each hidden matrix, (n, *shape)."""
+        averages, dtype = self._hidden(self.averages), self.parameters.dtype
+        by_shape: dict[tuple[int, ...], dict[str, Tensor]] = {}
+        for name, gradient in self._hidden(gradients).items():
+            momentum = self.momentum.to(dtype).view(-1, *[1] * (gradient.ndim - 1))
+            ahead = as_matrix(name, gradient.lerp(averages[name], momentum.expand_as(gradient)))
+            wide = ahead.mT if name in self.tall else ahead
+            by_shape.setdefault(tuple(wide.shape[1:]), {})[name] = wide
+        for matrices in by_shape.values():
+            together = orthogonalized(torch.cat(list(matrices.values())))
+            for name, wide in zip(matrices, together.chunk(len(matrices)), strict=True):
+                update = wide.mT if name in self.tall else wide
+                yield name, from_matrix(name, update, self.weights[name].shape)
+
+    def state(self) -> dict[str, Tensor]:
+        return {"averages": self.averages.flat, **super().state()}
+
+
+def make_optimizer(engine: Engine, runs: Sequence[RunSettings]) -> Optimizer:
+    """The optimizer of an ensemble, with kernels of ours where they take its updates."""
+    on_gpu = engine.device.type == "cuda"
+    has_kernel = on_gpu and engine.dtype == torch.float32 and missing_triton() is None
+    name = runs[0].training.optimizer
+    if name == "muon":
+        return Muon(engine, runs, fused=has_kernel)
+    if name == "sgd":
+        return SGD(engine.parameters, runs)
+    published = all(run.training.is_published_update for run in runs)
+    # other engines' bits stay as they were
+    two_launches = has_kernel and engine.precision == "half" and published
+    return AdamW(engine.parameters, runs, fused=has_kernel, two_launches=two_launches)

@@ -1,7 +1,7 @@
 """Before any training: which engine, device and precision, and which runs share an ensemble.
 
 Runs share one if they can be stacked (`networks.stacking`), are padded to the same sizes and train
-for as many epochs.
+for as many epochs, with the same optimizer and loss.
 """
 
 import logging
@@ -119,7 +119,7 @@ def plan(
     for index, run in enumerate(runs):
         name, used = ways[index]
         padded = ENGINES[name](run).padded([run], chosen)
-        key = (name, used, run.training.epochs, *stack_key(run), padded)
+        key = (name, used, run.training.epochs, run.training.method, *stack_key(run), padded)
         families.setdefault(key, []).append(index)
     groups = []
     for members in families.values():
@@ -195,7 +195,7 @@ def choose_way(
         fused = (
             engine in ("auto", "fused")
             and "half" in offered
-            and _refusal(run, "fused", device, "half") is None
+            and why_not(run, "fused", device, "half") is None
         )
         precision = "half" if fused else next(one for one in offered if one != "half")
     return choose_engine(run, engine, device, precision), precision
@@ -208,25 +208,25 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
         if device.type == "cuda" and isinstance(run.network, TransformerSettings):
             preference.remove("grid")  # it takes the networks one by one, which leaves a GPU idle
         for name in preference:
-            if _refusal(run, name, device, precision) is None:
+            if why_not(run, name, device, precision) is None:
                 return name
         raise InputError(
             f"run {run.run_id} cannot be trained in {precision}: "
-            f"{_refusal(run, 'fused', device, precision)}"
+            f"{why_not(run, 'fused', device, precision)}"
         )
-    refusal = _refusal(run, engine, device, precision)
-    if refusal is not None:
-        able = [name for name in ENGINES if _refusal(run, name, device, precision) is None]
+    reason = why_not(run, engine, device, precision)
+    if reason is not None:
+        able = [name for name in ENGINES if why_not(run, name, device, precision) is None]
         raise InputError(
-            f"the {engine} engine cannot train run {run.run_id}: {refusal}; choose one of auto, "
+            f"the {engine} engine cannot train run {run.run_id}: {reason}; choose one of auto, "
             f"{', '.join(able)}"
         )
     return engine
 
 
-def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
+def why_not(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
     engine_class = ENGINES[engine](run)
-    reason = engine_class.unsupported(run, device)
+    reason = engine_class.unsupported(run, device) or engine_class.unsupported_loss(run)
     offered = engine_class.precisions(device)
     if reason is not None or precision in offered:
         return reason
@@ -257,7 +257,7 @@ def _why_not_fused(group: PlannedEnsemble) -> str:
     """On a GPU, what keeps its fastest engine from training these runs; "" if nothing does."""
     if group.device.type != "cuda" or group.engine == "fused":
         return ""
-    reason = _refusal(group.runs[0], "fused", group.device, "half")
+    reason = why_not(group.runs[0], "fused", group.device, "half")
     return "" if reason is None else f" (not the fused one: {reason})"
 
 

@@ -16,6 +16,7 @@ from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.record.layout import to_record
 from algophase.training.engines.engine import Engine
+from algophase.training.run.optimizer import row_sums
 
 CURVES = (
     "training_loss",
@@ -114,7 +115,7 @@ class HistoryRecorder:
         losses, right = engine.all_pairs()
         training = engine.weights > 0
         # Padding is zero and stays zero, so the whole row is the network.
-        norm = _sums(engine.parameters.flat.double().square()).sqrt()
+        norm = row_sums(engine.parameters.flat.double().square()).sqrt()
         values = (
             _mean(losses, training),
             _mean(losses, ~training),
@@ -157,14 +158,4 @@ class HistoryRecorder:
 def _mean(values: Tensor, chosen: Tensor) -> Tensor:
     """(n,): the mean over each network's chosen pairs (n, p, p); NaN where there are none."""
     # where, not a product: a diverged loss outside the choice must not turn it into NaN
-    return _sums(torch.where(chosen, values.double(), 0.0).flatten(1)) / chosen.flatten(1).sum(1)
-
-
-def _sums(rows: Tensor) -> Tensor:
-    """(n,): each row's sum, halves added onto each other. On a GPU the order of `sum` depends on
-    how many rows there are, and a network's history must not depend on its company."""
-    while rows.shape[1] > 1:
-        half = rows.shape[1] // 2
-        folded = rows[:, :half] + rows[:, half : 2 * half]
-        rows = torch.cat([folded, rows[:, 2 * half :]], 1)
-    return rows[:, 0]
+    return row_sums(torch.where(chosen, values.double(), 0.0).flatten(1)) / chosen.flatten(1).sum(1)

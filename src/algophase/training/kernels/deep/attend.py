@@ -39,23 +39,44 @@ def _of_position(s: tl.constexpr, first, second, third):
 
 
 @triton.jit
-def _matrix(QKV, matrix, c, D: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr):
-    """Columns c of W_Q, W_K or W_V (0, 1, 2); in the first layer the columns themselves."""
-    if not FIRST:
+def _matrix(
+    QKV, matrix, c, D: tl.constexpr, C: tl.constexpr, BD: tl.constexpr, FIRST: tl.constexpr
+):
+    """Columns c of W_Q, W_K or W_V (0, 1, 2). In the first layer, and where `_project` reads BD
+    rows at a time, the columns' numbers."""
+    if not FIRST and BD == D:
         c = tl.load(QKV + tl.arange(0, D)[:, None] * (3 * C) + matrix * C + c[None, :])
     return c
 
 
 @triton.jit
 def _project(
-    SOURCE, x, w, position, matrix, PA: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr
+    SOURCE,
+    QKV,
+    x,
+    w,
+    position,
+    matrix,
+    PA: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    E: tl.constexpr,
+    BD: tl.constexpr,
+    FIRST: tl.constexpr,
 ):
     """Queries, keys or values (rows, E) float32 of a position's x (rows, D), or in the first
-    layer of its tokens (rows,).
-    """
+    layer of its tokens (rows,). With BD below D, x and the matrix are read part by part: where all
+    of both do not fit into shared memory."""
     if FIRST:
         row = (position * 3 + matrix) * PA + x[:, None]
         projected = tl.load(SOURCE + row * C + w[None, :])
+    elif BD < D:
+        projected = tl.zeros((TILE, E), tl.float32)
+        for first in tl.range(0, D, BD, num_stages=1):
+            d = first + tl.arange(0, BD)
+            stream = tl.load(SOURCE + x[:, None] * D + d[None, :])
+            weights = tl.load(QKV + d[:, None] * (3 * C) + matrix * C + w[None, :])
+            projected = tl.dot(stream, weights, projected)
     else:
         projected = tl.dot(x, w)
     return projected
@@ -63,10 +84,21 @@ def _project(
 
 @triton.jit
 def _key_and_value(
-    SOURCE, x, w_k, w_v, position, PA: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr
+    SOURCE,
+    QKV,
+    x,
+    w_k,
+    w_v,
+    position,
+    PA: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    E: tl.constexpr,
+    BD: tl.constexpr,
+    FIRST: tl.constexpr,
 ):
-    k = _project(SOURCE, x, w_k, position, 1, PA, C, FIRST)
-    v = _project(SOURCE, x, w_v, position, 2, PA, C, FIRST)
+    k = _project(SOURCE, QKV, x, w_k, position, 1, PA, D, C, E, BD, FIRST)
+    v = _project(SOURCE, QKV, x, w_v, position, 2, PA, D, C, E, BD, FIRST)
     return k, v
 
 
@@ -77,10 +109,22 @@ def _interpolated(rate, w):
 
 
 @triton.jit
-def _inputs(SOURCE, TOKENS, position, t, T: tl.constexpr, D: tl.constexpr, FIRST: tl.constexpr):
-    """Of a position's pairs the stream (rows, D), or in the first layer the tokens (rows,)."""
+def _inputs(
+    SOURCE,
+    TOKENS,
+    position,
+    t,
+    T: tl.constexpr,
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    FIRST: tl.constexpr,
+):
+    """Of a position's pairs the stream (rows, D), or in the first layer the tokens (rows,). Where
+    `_project` reads BD columns at a time, the rows' numbers (rows,)."""
     if FIRST:
         x = tl.load(TOKENS + position * T + t)
+    elif BD < D:
+        x = position * T + t
     else:
         x = tl.load(SOURCE + (position * T + t)[:, None] * D + tl.arange(0, D)[None, :])
     return x
@@ -120,6 +164,7 @@ def deep_attend(
     D: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
+    BD: tl.constexpr,
     FIRST: tl.constexpr,
     STAGES: tl.constexpr,
 ):
@@ -131,20 +176,21 @@ def deep_attend(
     SOURCE += network * S * (3 * PA * C if FIRST else T * D)
     Z += network * SQ * T * C
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
-    x_0 = _inputs(SOURCE, TOKENS, 0, t, T, D, FIRST)
-    x_1 = _inputs(SOURCE, TOKENS, 1, t, T, D, FIRST)
-    x_2 = _inputs(SOURCE, TOKENS, S - 1, t, T, D, FIRST)
+    x_0 = _inputs(SOURCE, TOKENS, 0, t, T, D, BD, FIRST)
+    x_1 = _inputs(SOURCE, TOKENS, 1, t, T, D, BD, FIRST)
+    x_2 = _inputs(SOURCE, TOKENS, S - 1, t, T, D, BD, FIRST)
     for h in tl.range(0, H, num_stages=STAGES):
         c = h * E + tl.arange(0, E)
-        w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
-        w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = _key_and_value(SOURCE, x_0, w_k, w_v, 0, PA, C, FIRST)
-        k_1, v_1 = _key_and_value(SOURCE, x_1, w_k, w_v, 1, PA, C, FIRST)
+        w_q, w_k = _matrix(QKV, 0, c, D, C, BD, FIRST), _matrix(QKV, 1, c, D, C, BD, FIRST)
+        w_v = _matrix(QKV, 2, c, D, C, BD, FIRST)
+        k_0, v_0 = _key_and_value(SOURCE, QKV, x_0, w_k, w_v, 0, PA, D, C, E, BD, FIRST)
+        k_1, v_1 = _key_and_value(SOURCE, QKV, x_1, w_k, w_v, 1, PA, D, C, E, BD, FIRST)
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = _key_and_value(SOURCE, x_2, w_k, w_v, 2, PA, C, FIRST)
+            k_2, v_2 = _key_and_value(SOURCE, QKV, x_2, w_k, w_v, 2, PA, D, C, E, BD, FIRST)
         for s in tl.static_range(S - SQ, S):
-            q = _project(SOURCE, _of_position(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
+            x = _of_position(s, x_0, x_1, x_2)
+            q = _project(SOURCE, QKV, x, w_q, s, 0, PA, D, C, E, BD, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
             z = _interpolated(rate, w_0) * v_0 + _interpolated(rate, w_1) * v_1
             if S == 3:
@@ -179,6 +225,7 @@ def deep_attend_back(
     D: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
+    BD: tl.constexpr,
     FIRST: tl.constexpr,
     STAGES: tl.constexpr,
 ):
@@ -196,21 +243,21 @@ def deep_attend_back(
     D_QKV += network * S * T * 3 * C
     E_QKV += network * 3 * H * S * TILES
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
-    x_0 = _inputs(SOURCE, TOKENS, 0, t, T, D, FIRST)
-    x_1 = _inputs(SOURCE, TOKENS, 1, t, T, D, FIRST)
-    x_2 = _inputs(SOURCE, TOKENS, S - 1, t, T, D, FIRST)
+    x_0 = _inputs(SOURCE, TOKENS, 0, t, T, D, BD, FIRST)
+    x_1 = _inputs(SOURCE, TOKENS, 1, t, T, D, BD, FIRST)
+    x_2 = _inputs(SOURCE, TOKENS, S - 1, t, T, D, BD, FIRST)
     reference = tl.load(E_DZ + tile)
     for s in tl.static_range(1, SQ):
         reference = tl.maximum(reference, tl.load(E_DZ + s * TILES + tile))
     for h in tl.range(0, H, num_stages=STAGES):
         c = h * E + tl.arange(0, E)
-        w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
-        w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = _key_and_value(SOURCE, x_0, w_k, w_v, 0, PA, C, FIRST)
-        k_1, v_1 = _key_and_value(SOURCE, x_1, w_k, w_v, 1, PA, C, FIRST)
+        w_q, w_k = _matrix(QKV, 0, c, D, C, BD, FIRST), _matrix(QKV, 1, c, D, C, BD, FIRST)
+        w_v = _matrix(QKV, 2, c, D, C, BD, FIRST)
+        k_0, v_0 = _key_and_value(SOURCE, QKV, x_0, w_k, w_v, 0, PA, D, C, E, BD, FIRST)
+        k_1, v_1 = _key_and_value(SOURCE, QKV, x_1, w_k, w_v, 1, PA, D, C, E, BD, FIRST)
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = _key_and_value(SOURCE, x_2, w_k, w_v, 2, PA, C, FIRST)
+            k_2, v_2 = _key_and_value(SOURCE, QKV, x_2, w_k, w_v, 2, PA, D, C, E, BD, FIRST)
         dk_0 = tl.zeros((TILE, E), tl.float32)
         dk_1 = tl.zeros((TILE, E), tl.float32)
         dk_2 = tl.zeros((TILE, E), tl.float32)
@@ -218,7 +265,8 @@ def deep_attend_back(
         dv_1 = tl.zeros((TILE, E), tl.float32)
         dv_2 = tl.zeros((TILE, E), tl.float32)
         for s in tl.static_range(SKIPPED, S):
-            q = _project(SOURCE, _of_position(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
+            x = _of_position(s, x_0, x_1, x_2)
+            q = _project(SOURCE, QKV, x, w_q, s, 0, PA, D, C, E, BD, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
             factor = power_between(tl.load(E_DZ + (s - SKIPPED) * TILES + tile), reference)
             dz = tl.load(DZ + ((s - SKIPPED) * T + t)[:, None] * C + c[None, :]).to(tl.float32)

@@ -42,17 +42,27 @@ def _middle(
     PA: tl.constexpr,
     D: tl.constexpr,
     C: tl.constexpr,
+    BC: tl.constexpr,
     FIRST: tl.constexpr,
 ):
-    """u of some rows (row, D) float32, and in float16 as it is stored."""
+    """u of some rows (row, D) float32, and in float16 as it is stored. BC channels at a time: all
+    of 256 take 160 KB."""
     d, c = tl.arange(0, D), tl.arange(0, C)
     if FIRST:
         token = row // T * PA + tl.load(TOKENS + network * S * T + row)
         x = tl.load(X + network * S * PA * D + token[:, None] * D + d[None, :])
     else:
         x = tl.load(X + network * S * T * D + ((S - SQ) * T + row)[:, None] * D + d[None, :])
-    z = tl.load(Z + network * SQ * T * C + row[:, None] * C + c[None, :])
-    u = tl.dot(z, tl.load(W_O + c[:, None] * D + d[None, :]), x)
+    if BC == C:
+        z = tl.load(Z + network * SQ * T * C + row[:, None] * C + c[None, :])
+        u = tl.dot(z, tl.load(W_O + c[:, None] * D + d[None, :]), x)
+    else:
+        u = x
+        for first in tl.range(0, C, BC, num_stages=1):
+            part = first + tl.arange(0, BC)
+            w_o = tl.load(W_O + part[:, None] * D + d[None, :])
+            z_part = tl.load(Z + network * SQ * T * C + row[:, None] * C + part[None, :])
+            u = tl.dot(z_part, w_o, u)
     half = (u * STREAM_UNIT).to(tl.float16)
     tl.store(U + network * SQ * T * D + row[:, None] * D + d[None, :], half)
     return u, half
@@ -115,6 +125,7 @@ def deep_forward(
     D: tl.constexpr,
     C: tl.constexpr,
     M: tl.constexpr,
+    BC: tl.constexpr,
     BM: tl.constexpr,
     ROWS: tl.constexpr,
     GELU: tl.constexpr,
@@ -124,7 +135,7 @@ def deep_forward(
     network = tl.program_id(1).to(tl.int64)
     row, d = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
     u, u_half = _middle(
-        X, TOKENS, Z, W_O + network * size, U, network, row, T, S, S, PA, D, C, FIRST
+        X, TOKENS, Z, W_O + network * size, U, network, row, T, S, S, PA, D, C, BC, FIRST
     )
     IN += network * size
     OUT += network * size
@@ -241,6 +252,7 @@ def deep_last(
     M: tl.constexpr,
     V: tl.constexpr,
     VP: tl.constexpr,
+    BC: tl.constexpr,
     BM: tl.constexpr,
     ROWS: tl.constexpr,
     GELU: tl.constexpr,
@@ -253,7 +265,7 @@ def deep_last(
     network = tl.program_id(1).to(tl.int64)
     row, d, v = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D), tl.arange(0, VP)
     W_O += network * size
-    u, u_half = _middle(X, TOKENS, Z, W_O, U, network, row, T, S, 1, PA, D, C, False)
+    u, u_half = _middle(X, TOKENS, Z, W_O, U, network, row, T, S, 1, PA, D, C, BC, False)
     IN += network * size
     OUT += network * size
     B_IN += network * size

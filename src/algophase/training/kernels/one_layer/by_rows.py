@@ -54,6 +54,7 @@ def by_rows(
     C: tl.constexpr,
     VP: tl.constexpr,
     BM: tl.constexpr,
+    BC: tl.constexpr,
     ROWS: tl.constexpr,
     GELU: tl.constexpr,
     JUDGE: tl.constexpr,
@@ -76,9 +77,17 @@ def by_rows(
     BASE += network * 3 * BP * W + base_rows(first_b, j, S, BP)[:, None] * W
     z = tl.load(Z + row[:, None] * C + k[None, :])
     of_b = one_hot(pair // 256, j, S)
-    direct = tl.load(Q + k[:, None] * W + M + v[None, :])
-    logits = tl.dot(of_b, tl.load(BASE + M + v[None, :]))
-    logits = tl.dot(z, direct, logits)
+    # All channels at a time take 96 KB with 256 of them and 128 outputs: too much for most cards
+    if BC == C:
+        direct = tl.load(Q + k[:, None] * W + M + v[None, :])
+        logits = tl.dot(of_b, tl.load(BASE + M + v[None, :]))
+        logits = tl.dot(z, direct, logits)
+    else:
+        logits = tl.dot(of_b, tl.load(BASE + M + v[None, :]))
+        for first_c in tl.range(0, C, BC, num_stages=1):
+            c = first_c + tl.arange(0, BC)
+            direct_part = tl.load(Q + c[:, None] * W + M + v[None, :])
+            logits = tl.dot(tl.load(Z + row[:, None] * C + c[None, :]), direct_part, logits)
     active = tl.zeros((ROWS, BM), tl.int32)
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)

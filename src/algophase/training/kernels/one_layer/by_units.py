@@ -5,7 +5,7 @@ units are computed again rather than read.
     x^T = Q^T z^T + base^T;   dx^T = (R slope^T) act'(x^T)
     dQ^T = dx^T z;   dR = act(x^T) slope;   dbase^T = sum_a dx^T
 
-A program takes BM units and a run of rows; those of the last tile take the direct logits, whose dx
+A program takes BM units and a run of rows; those of the last tiles take BV direct logits, whose dx
 is the slope. dbase is a product with the one-hot of b modulo S (`by_rows`): rows come in the order
 of b, so a sum is stored when its b is over, and the one that a run leaves unfinished in a row of
 its own, after the BP others. The slope's powers of two differ between tiles of rows: products carry
@@ -63,7 +63,7 @@ def by_units(
     DQ,  # out (n, RUNS, W, C) float32
     DBASE,  # out (n, BP + RUNS, W) float32
     DR,  # out (n, RUNS, M, VP) float32
-    # Out (n, M / BM + 1, RUNS) int32: exponent of the largest element that a program wrote
+    # Out (n, M / BM + VP / BV, RUNS) int32: exponent of the largest element that a program wrote
     LARGEST,
     S: tl.constexpr,
     KB: tl.constexpr,
@@ -74,6 +74,7 @@ def by_units(
     C: tl.constexpr,
     VP: tl.constexpr,
     BM: tl.constexpr,
+    BV: tl.constexpr,
     ROWS: tl.constexpr,
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
@@ -146,15 +147,18 @@ def by_units(
             LARGEST, tl.maximum(tl.maximum(exponent(dq), exponent(dr)), exponent(top_db * whole))
         )
     else:
-        w = M + v
-        direct = tl.zeros((VP, C), tl.float32)
-        db_direct = tl.zeros((VP, KB), tl.float32)
-        top_direct = tl.zeros((VP, KB), tl.float32)
+        u = v
+        if BV < VP:  # 128 outputs and 256 channels would take 128 KB of shared memory
+            u = (tile - M // BM) * BV + tl.arange(0, BV)
+        w = M + u
+        direct = tl.zeros((BV, C), tl.float32)
+        db_direct = tl.zeros((BV, KB), tl.float32)
+        top_direct = tl.zeros((BV, KB), tl.float32)
         for offset in tl.range(0, LENGTH, num_stages=STAGES):
             step = begin + offset
             row = step * ROWS + i
             z = tl.load(Z + row[:, None] * C + k[None, :])
-            turned = tl.trans(tl.load(SLOPE + row[:, None] * VP + v[None, :])).to(tl.float32)
+            turned = tl.trans(tl.load(SLOPE + row[:, None] * VP + u[None, :])).to(tl.float32)
             factor = power_between(tl.load(EXPONENT + step // PER_TILE), top)
             turned = (turned * factor).to(tl.float16)
             direct = tl.dot(turned, z, direct)

@@ -1,0 +1,140 @@
+"""What the kernels in half precision need on other cards: compiled for each here, without a GPU.
+
+    python tests/helpers/compiled_for_cards.py 89                    # every case
+    python tests/helpers/compiled_for_cards.py 89 --only "width 256"
+
+A case is compiled with the tiles that its card takes (`training/engines/cards.py`). Spills are
+counted by the assembler that Triton brings. Nothing is run.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+from unittest import mock
+
+import torch
+from compiled_kernels import (
+    FUSED,
+    LOOKED_UP,
+    assembler_says,
+    compiled,
+    different,
+    fused_engine,
+    spilled_bytes,
+    training_step,
+    without_assembler,
+)
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
+from algophase.training.engines import _in_half
+from algophase.training.engines.cards import Card
+from algophase.training.run.plan import ENGINES
+
+CARDS = {
+    75: ("T4, RTX 20", Card((7, 5), 64)),
+    80: ("A100, A30", Card((8, 0), 163)),
+    86: ("RTX 30, A10, A40", Card((8, 6), 99)),
+    89: ("RTX 40, L4, L40", Card((8, 9), 99)),
+    90: ("H100, H200", Card((9, 0), 227)),
+    100: ("B100, B200", Card((10, 0), 227)),
+    120: ("RTX 50", Card((12, 0), 99)),
+}
+# Triton makes the same PTX for these as for sm_89, but for the name (`test_compiled_for_cards`)
+SAME_AS_89 = (80, 86)
+# The largest of each kind, beside what `compiled_kernels` has
+LARGE = {
+    "width 256 p 113 equals sign": (TaskSettings(113, equals_sign=True), TransformerSettings(256)),
+    "one head width 512": (TaskSettings(), TransformerSettings(512, heads=1)),
+    "one head width 256 p 113": (TaskSettings(113), TransformerSettings(256, heads=1)),
+    "8 heads p 113": (TaskSettings(113), TransformerSettings(128, heads=8)),
+    "2 layers width 256 p 113": (TaskSettings(113), TransformerSettings(256, 2)),
+    "2 layers width 256 gelu equals": (
+        TaskSettings(113, equals_sign=True),
+        TransformerSettings(256, 2, activation="gelu"),
+    ),
+    "2 layers width 256 two heads": (TaskSettings(), TransformerSettings(256, 2, heads=2)),
+    "2 layers one head p 113": (TaskSettings(113), TransformerSettings(128, 2, heads=1)),
+    "2 layers gelu p 113": (TaskSettings(113), TransformerSettings(128, 2, activation="gelu")),
+    "delta 1024 units p 113": (TaskSettings(113), LinearSettings("delta", 256, 1024)),
+}
+CASES: dict[str, tuple[TaskSettings, NetworkSettings]] = {**FUSED, **LARGE, **LOOKED_UP}
+
+
+_spilled: dict[str, int] = {}  # by PTX: shapes share many kernels
+
+
+class Need(NamedTuple):
+    """What one kernel needs in a case. memory: bytes of shared memory. spilled: per thread."""
+
+    case: str
+    kernel: str
+    memory: int
+    spilled: int
+
+
+def refusal(arch: int, case: str) -> str | None:
+    """Why the fused engine does not take a case on a card, or None if it does."""
+    run = RunSettings(*CASES[case])
+    card = CARDS[arch][1]
+    with mock.patch.object(_in_half, "card_of", return_value=card):
+        return ENGINES["fused"](run).unsupported(run, torch.device("cuda"))
+
+
+def needs(arch: int, case: str, *, spills: bool = True) -> Iterator[Need]:
+    """Of every kernel of a case with the tiles of a card."""
+    target, card = GPUTarget("cuda", arch, 32), CARDS[arch][1]
+    compiled_target = GPUTarget("cuda", 89, 32) if arch in SAME_AS_89 else target
+    with mock.patch.object(_in_half, "card_of", return_value=card):
+        launches = different(training_step(fused_engine(*CASES[case])))
+    with mock.patch.object(knobs.runtime, "add_stages_inspection_hook", without_assembler):
+        for launch in launches:
+            kernel = compiled(launch, compiled_target)
+            name = launch.kernel.__name__
+            ptx = kernel.asm["ptx"].replace(f"sm_{compiled_target.arch}", f"sm_{arch}")
+            if spills and ptx not in _spilled:
+                _spilled[ptx] = spilled_bytes(assembler_says(ptx, target))
+            yield Need(case, name, kernel.metadata.shared, _spilled.get(ptx, 0))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("arch", type=int, choices=CARDS)
+    parser.add_argument("--only", default="", help="a part of the names of the cases")
+    parser.add_argument("--no-spills", action="store_true", help="do not call the assembler")
+    parser.add_argument("--most-spilled", type=int, help="bytes per thread that are too many")
+    options = parser.parse_args()
+    limit = CARDS[options.arch][1].shared_memory * 1024
+    most_spilled = float("inf") if options.most_spilled is None else options.most_spilled
+    bad = 0
+    for case in CASES:
+        if options.only not in case:
+            continue
+        reason = refusal(options.arch, case)
+        if reason is not None:
+            print(f"{case}: not taken, {reason}", flush=True)
+            continue
+        of_case = list(needs(options.arch, case, spills=not options.no_spills))
+        largest = max(of_case, key=lambda need: need.memory)
+        worst = max(of_case, key=lambda need: need.spilled)
+        fits = largest.memory <= limit and worst.spilled <= most_spilled
+        bad += not fits
+        print(
+            f"{case}: {largest.memory / 1024:.0f} KB ({largest.kernel}), "
+            f"spills {worst.spilled} bytes ({worst.kernel})"
+            f"{'' if fits else '  TOO MUCH'}",
+            flush=True,
+        )
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Kernels with the tiles of other cards, compiled for them without a GPU: all must fit, and what
+spills must stay in a multiprocessor's first cache.
+
+Every shape, and the table of docs/engines.md: `python docs/generate/cards.py`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton is not installed")
+
+HELPERS = Path(__file__).parents[2] / "helpers"
+MOST_SPILLED = 1024  # bytes per thread: 128 KB of a program of 4 warps, the first cache of sm_89
+
+
+def compiled_for(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    folders = [str(HELPERS), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(folders)
+    script = [] if arguments[0] == "-c" else [str(HELPERS / "compiled_for_cards.py")]
+    command = [sys.executable, *script, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", [89, 100, 120])
+def test_every_shape_fits(arch: int) -> None:
+    """sm_80 and sm_86 have the kernels of sm_89, and as much memory or more."""
+    said = compiled_for(arch, "--no-spills")
+    assert said.returncode == 0, said.stdout + said.stderr[-2000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", [89, 120])
+@pytest.mark.parametrize("case", ["p 113", "one head width 256 p 113", "2 layers gelu", "beta"])
+def test_little_spills(arch: int, case: str) -> None:
+    said = compiled_for(arch, "--only", case, "--most-spilled", MOST_SPILLED)
+    assert said.returncode == 0, said.stdout + said.stderr[-2000:]
+
+
+SAME = """
+import compiled_kernels
+from compiled_for_cards import CARDS, CASES, SAME_AS_89
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+
+knobs.runtime.add_stages_inspection_hook = compiled_kernels.without_assembler
+launches = compiled_kernels.training_step(compiled_kernels.fused_engine(*CASES["one head"]))
+for launch in compiled_kernels.different(launches):
+    texts = set()
+    for arch in (89, *SAME_AS_89):
+        kernel = compiled_kernels.compiled(launch, GPUTarget("cuda", arch, 32))
+        texts.add(kernel.asm["ptx"].replace(f"sm_{arch}", "sm"))
+    print(launch.kernel.__name__, len(texts))
+"""
+
+
+@pytest.mark.slow
+def test_three_targets_have_the_same_kernels() -> None:
+    said = compiled_for("-c", SAME)
+    lines = said.stdout.splitlines()
+    assert said.returncode == 0, said.stderr[-2000:]
+    assert "by_rows 1" in lines
+    assert [line for line in lines if not line.endswith(" 1")] == []
+
+
+@pytest.mark.slow
+def test_no_shape_is_taken_where_products_have_no_instruction() -> None:
+    said = compiled_for(75)
+    lines = said.stdout.splitlines()
+    assert said.returncode == 0, said.stderr[-2000:]
+    assert lines
+    assert [
+        line for line in lines if "not taken, it needs compute capability 8.0" not in line
+    ] == []
