@@ -113,7 +113,7 @@ def bootstrap(frame: pandas.DataFrame, statistic: Statistic, seed: int = 0) -> I
     networks, network_of_instance = numpy.unique(frame.run_id, return_inverse=True)
     first_instances = numpy.unique(network_of_instance, return_index=True)[1]
     group_of_network = frame.group.to_numpy()[first_instances]
-    members = [numpy.flatnonzero(group_of_network == name) for name in set(frame.group)]
+    members = [numpy.flatnonzero(group_of_network == name) for name in sorted(set(frame.group))]
     values = []
     for _ in range(DRAWS):
         chosen = numpy.concatenate([generator.choice(every, len(every)) for every in members])
