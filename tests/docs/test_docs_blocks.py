@@ -19,6 +19,7 @@ from algophase.sweeps.spaces import load_space
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "gallery/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "findings").glob("*.md")),
     *sorted((ROOT / "docs" / "notes").glob("*.md")),
 ]
 EVERY = [block for page in PAGES for block in blocks(page)]
