@@ -327,7 +327,8 @@ def test_a_sample_is_counted(sweep: Path) -> None:
     result = run("retrain", sweep, "--sample", 6, "--precision", "float64")
     head, *lines = result.stdout.splitlines()
     counts = re.fullmatch(
-        r"6 runs drawn from 6: 0 identical, (\d) the same up to rounding, (\d) another network",
+        r"6 runs drawn from 6: 0 the same to the bit, (\d) the same up to rounding, "
+        r"(\d) another network",
         head,
     )
     assert counts is not None
@@ -379,12 +380,12 @@ def test_exact_asks_for_bits(sweep: Path) -> None:
     for shard in shard_paths(sweep):
         shard.unlink()
     rows[0]["circularity"] *= 1 + 1e-9
-    rows[1]["circularity"] *= 1.5
+    rows[1] |= {"circularity": 1.5 * rows[1]["circularity"], "weights_digest": "0" * 16}
     SweepDirectory(sweep).add(rows, {})
     assert run("retrain", sweep, 0, "--force").exit_code == 0
     rounded = run("retrain", sweep, 0, "--force", "--exact")
     assert rounded.exit_code == 1
-    assert "the same network up to rounding: " in rounded.stdout
+    assert "the same network to the bit; of its analysis 1 of" in rounded.stdout
     assert "by at most 1e-09 of their size (circularity)" in rounded.stdout
     assert run("retrain", sweep, 2, "--force", "--exact").exit_code == 0
     other = run("retrain", sweep, 1, "--force")

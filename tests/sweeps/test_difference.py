@@ -34,7 +34,8 @@ def test_the_digest_of_a_row_says_whether_the_weights_are_the_same(made: dict[st
 
 
 def test_what_differs_is_told(made: dict[str, Any]) -> None:
-    other = compare({**made, "circularity": 0.5, "frequencies": [9]}, made, RUN)
+    row = {**made, "weights_digest": "0" * 16}
+    other = compare({**row, "circularity": 0.5, "frequencies": [9]}, made, RUN)
     assert other.differing == {
         "circularity": (made["circularity"], 0.5),
         "frequencies": (made["frequencies"], [9]),
@@ -51,12 +52,11 @@ def test_what_differs_is_told(made: dict[str, Any]) -> None:
         "paper_reasons": [],
         "cautions": ["mind the gap"],
     }
-    assert compare(
-        {**made, **reworded}, made, RUN
-    ).same  # an older version's words for the same numbers
-    verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
+    # an older version's words for the same numbers
+    assert compare({**made, **reworded}, made, RUN).outcome == "identical"
+    verdict = compare({**row, "verdict": "Pizza"}, made, RUN)
     assert str(verdict) == "another network: it is not learned here, Pizza in the table"
-    nothing = {**made, "verdict": None, "paper_label": None}
+    nothing = {**row, "verdict": None, "paper_label": None}
     assert str(compare(nothing, made, RUN)).endswith(
         "it is not learned here, no verdict in the table"
     )
@@ -65,13 +65,31 @@ def test_what_differs_is_told(made: dict[str, Any]) -> None:
 @pytest.mark.parametrize("apart", [1e-16, 3e-10, 5e-6])
 def test_rounding_is_not_another_network(made: dict[str, Any], apart: float) -> None:
     near = compare({**made, "circularity": made["circularity"] * (1 + apart)}, made, RUN)
+    without_digest = replace(near, same_weights=None)
     if near.differing:  # 1e-16 may be no difference at all
-        assert near.outcome == "rounding"
+        assert near.outcome == "same weights"
+        assert without_digest.outcome == "rounding"
         assert near.largest[0] == "circularity"
         assert near.largest[1] == pytest.approx(apart, rel=1e-2, abs=3e-16)
-        assert f"weights equal to the bit; 1 of {near.compared} numbers differ" in str(near)
+        words = f"the same network to the bit; of its analysis 1 of {near.compared} numbers differ"
+        assert str(near).startswith(words)
+        assert str(without_digest).startswith("the same network up to rounding: 1 of")
         assert str(near).endswith(" of their size (circularity)")
     assert near.same
+    assert near.to_the_bit
+    assert without_digest.same
+
+
+def test_the_same_weights_are_the_same_network_however_it_was_analyzed(
+    made: dict[str, Any],
+) -> None:
+    by_another_version = compare({**made, "circularity": 0.5, "frequencies": [9]}, made, RUN)
+    assert by_another_version.to_the_bit
+    assert by_another_version.same
+    assert str(by_another_version) == (
+        "the same network to the bit; of its analysis 2 of "
+        f"{by_another_version.compared} numbers differ, such as frequencies"
+    )
 
 
 def test_weights_are_compared_to_the_bit(made: dict[str, Any]) -> None:
@@ -87,8 +105,9 @@ def test_weights_are_compared_to_the_bit(made: dict[str, Any]) -> None:
     assert others.outcome == "rounding"
     assert str(others).endswith(f"weights differ; all {count} numbers are equal to the bit")
     near = compare({**made, "circularity": made["circularity"] * (1 + 1e-9)}, made, RUN)
-    said = str(replace(near, same_weights=True))
-    assert said.startswith("the same network up to rounding: weights equal to the bit; 1 of")
+    assert str(replace(near, same_weights=False)).startswith(
+        "the same network up to rounding: weights differ; 1 of"
+    )
 
 
 @pytest.mark.parametrize(

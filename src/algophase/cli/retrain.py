@@ -64,9 +64,10 @@ def retrain(
 ) -> None:
     """Train one run of a sweep again, save its network, and compare it with the one in the table.
 
-    It is identical, the same up to rounding (labels equal, numbers within 1e-4 of their size), or
-    another network. Exits with 1 if it is another network. With --sample, train several and count
-    them: algophase retrain sweeps/fixed-width --sample 16
+    It is the same to the bit (by the digest of its weights in the table), the same up to rounding
+    (labels equal, numbers within 1e-4 of their size), or another network. Exits with 1 if it is
+    another network. With --sample, train several and count them: algophase retrain
+    sweeps/fixed-width --sample 16
 
     Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to
     the same width. With the other engines rounding depends on what trains together, and on every
@@ -102,22 +103,25 @@ def retrain(
             raise typer.Exit(130) from None
     if sample is not None:
         _count(sampled)
-        outcomes = {difference.outcome for difference in sampled.differences.values()}
+        differences = list(sampled.differences.values())
     else:
         _conclude(restored)
-        outcomes = set() if restored.made is None else {restored.made.difference.outcome}
-    if "another" in outcomes or (exact and "rounding" in outcomes):
+        differences = [] if restored.made is None else [restored.made.difference]
+    all_same = all(difference.same for difference in differences)
+    all_identical = all(difference.outcome == "identical" for difference in differences)
+    if not all_same or (exact and not all_identical):
         raise typer.Exit(1)
 
 
 def _count(sampled: "Sample") -> None:
     count = len(sampled.differences)
-    counts = [
-        f"{sampled.identical} identical",
-        f"{sampled.same - sampled.identical} the same up to rounding",
-    ]
-    counts.append(f"{count - sampled.same} another network")
-    echo(f"{counted(count, 'run')} drawn from {sampled.runs:,}: {', '.join(counts)}")
+    to_the_bit = f"{sampled.to_the_bit} the same to the bit"
+    if sampled.to_the_bit:
+        to_the_bit += f" ({sampled.identical} with an identical analysis)"
+    up_to_rounding = f"{sampled.same - sampled.to_the_bit} the same up to rounding"
+    others = f"{count - sampled.same} another network"
+    drawn = f"{counted(count, 'run')} drawn from {sampled.runs:,}"
+    echo(f"{drawn}: {to_the_bit}, {up_to_rounding}, {others}")
     differing = {
         index: difference
         for index, difference in sampled.differences.items()
@@ -149,7 +153,7 @@ def _conclude(restored: "Restored") -> None:
     difference = retrained.difference
     lines = [str(difference), *_examples(difference)]
     echo("\n".join(lines))
-    if difference.outcome != "identical" and restored.as_before:
+    if not difference.to_the_bit and restored.as_before:
         echo(
             "  (in the sweep it was trained in an ensemble, where rounding can differ from a "
             "network alone)"

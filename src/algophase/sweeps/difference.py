@@ -1,8 +1,10 @@
 """A network trained again and its row: are they the same network?
 
-A network is *identical* to the table's if every number measured on it is equal to the bit, and its
-weights too, where the sweep has kept them. It is *the same up to rounding* if all labels and whole
-numbers are equal, and all other numbers x and y within
+The weights are compared first: by the digest in the row, or with the network that the sweep has
+kept. Equal weights are *the same network to the bit*, whatever became of the analysis since. It is
+*identical* if every number measured on it is equal to the bit, too. Where the weights differ, or
+where nobody has kept a digest, it is *the same up to rounding* if all labels and whole numbers are
+equal, and all other numbers x and y within
 
     |x - y| <= 1e-4 max(|x|, |y|, 1e-3).
 
@@ -27,7 +29,7 @@ LEAST_SIZE = 1e-3  # numbers below this are compared as if they were as large
 # columns of their own.
 SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
 
-Outcome = Literal["identical", "rounding", "another"]
+Outcome = Literal["identical", "same weights", "rounding", "another"]
 
 
 def relative_difference(here: Any, there: Any) -> float:
@@ -86,12 +88,19 @@ class Difference:
     def outcome(self) -> Outcome:
         if not self.differing and self.same_weights is not False:
             return "identical"
+        if self.same_weights:
+            return "same weights"
         return "rounding" if self.largest[1] <= ROUNDING else "another"
 
     @property
     def same(self) -> bool:
-        """Whether it is the table's network: identical, or the same up to rounding."""
+        """Whether it is the table's network: to the bit, or up to rounding."""
         return self.outcome != "another"
+
+    @property
+    def to_the_bit(self) -> bool:
+        """Whether the network is the table's to the bit, by its weights or by all its numbers."""
+        return self.outcome in ("identical", "same weights")
 
     def __str__(self) -> str:
         if self.outcome == "identical":
@@ -99,8 +108,11 @@ class Difference:
             return (
                 f"identical: all {self.compared} numbers in the table{weights} are equal to the bit"
             )
+        if self.outcome == "same weights":
+            return f"the same network to the bit; of its analysis {self._numbers_apart}"
         if self.outcome == "rounding":
-            return f"the same network up to rounding: {self._rounding}"
+            weights = "weights differ; " if self.same_weights is False else ""
+            return f"the same network up to rounding: {weights}{self._numbers_apart}"
         verdict = self.verdict or "no verdict"
         table_verdict = self.verdict_before or "no verdict"
         if verdict != table_verdict:
@@ -113,18 +125,15 @@ class Difference:
         )
 
     @property
-    def _rounding(self) -> str:
-        """What differs, and by how much, where it is rounding."""
-        parts = []
-        if self.same_weights is not None:
-            parts.append(f"weights {'equal to the bit' if self.same_weights else 'differ'}")
+    def _numbers_apart(self) -> str:
+        """How many numbers differ, and the largest difference."""
+        if not self.differing:
+            return f"all {self.compared} numbers are equal to the bit"
         name, apart = self.largest
-        if name:
-            numbers = f"{len(self.differing)} of {self.compared} numbers"
-            parts.append(f"{numbers} differ, by at most {apart:.0e} of their size ({name})")
-        else:
-            parts.append(f"all {self.compared} numbers are equal to the bit")
-        return "; ".join(parts)
+        numbers = f"{len(self.differing)} of {self.compared} numbers differ"
+        if math.isinf(apart):  # a label, a whole number or a list of another length
+            return f"{numbers}, such as {name}"
+        return f"{numbers}, by at most {apart:.0e} of their size ({name})"
 
 
 def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:

@@ -153,7 +153,7 @@ def _belongs(difference: Difference, *, as_before: bool) -> bool:
     """Whether a network may stand for the table's. Rounding alone does not make it another, if it
     was trained as the table says and there is no kept network whose bits it would replace.
     """
-    if difference.outcome == "identical":
+    if difference.to_the_bit:
         return True
     only_rounding = difference.outcome == "rounding" and as_before
     return only_rounding and difference.same_weights is not False
@@ -190,11 +190,17 @@ class Sample:
 
     @property
     def same(self) -> int:
-        """How many are the table's networks: identical, or the same up to rounding."""
+        """How many are the table's networks, to the bit or up to rounding."""
         return sum(difference.same for difference in self.differences.values())
 
     @property
+    def to_the_bit(self) -> int:
+        """How many are the table's networks to the bit, whatever became of the analysis since."""
+        return sum(difference.to_the_bit for difference in self.differences.values())
+
+    @property
     def identical(self) -> int:
+        """How many are so to the last number of their analysis."""
         return sum(difference.outcome == "identical" for difference in self.differences.values())
 
 
@@ -218,8 +224,9 @@ def retrain_sample(
         engine, device, precision, strict_device, progress: as for `retrain`.
 
     Returns:
-        A `Sample`: `identical` counts the runs that are the table's bit for bit, `same` those that
-        agree up to rounding; `differences` has each run's.
+        A `Sample`: `to_the_bit` counts the networks that are the table's to the bit, `identical`
+        those with the same analysis to the last number, `same` also those that agree up to
+        rounding; `differences` has each run's.
 
     Raises:
         InputError: the directory is not a sweep, or `count` is out of range.
@@ -230,7 +237,7 @@ def retrain_sample(
         >>> space = Space.from_dict({"name": "tiny", **settings})
         >>> _ = sweep(space, directory, runs=3, device="cpu")
         >>> sample = retrain_sample(directory, 2)
-        >>> len(sample.differences), sample.same
+        >>> len(sample.differences), sample.to_the_bit
         (2, 2)
     """
     directory = SweepDirectory(sweep)
