@@ -22,6 +22,20 @@ def require(condition, words, error=ValueError):
         raise error(words)
 
 
+def fields(entries, *names):
+    """The values of an object of JSON that has these names and no others."""
+    has_them = type(entries) is dict and set(entries) == set(names)
+    require(has_them, f"an entry does not have {', '.join(names)}")
+    return [entries[name] for name in names]
+
+
+def integers(values):
+    """A list of whole numbers of JSON, neither booleans nor fractions."""
+    whole = type(values) is list and all(type(value) is int for value in values)
+    require(whole, "no list of whole numbers")
+    return values
+
+
 def spent():
     """Operations since the last call."""
     operations, WORK["operations"] = WORK["operations"], 0
@@ -35,10 +49,19 @@ def matrix(values):
     return arb_mat(*values.shape, values.ravel().tolist())
 
 
+def floats(values):
+    """A matrix of a certificate, or one row: its entries are fractions of JSON, nothing else."""
+    rows = values if type(values) is list and values and type(values[0]) is list else [values]
+    numbers = all(type(row) is list and all(type(x) is float for x in row) for row in rows)
+    require(numbers, "no matrix of numbers")
+    return matrix(rows)
+
+
 def sparse(shape, entries):
     """A matrix from (row, column, value), and how many entries it has."""
     dense = np.zeros(shape)
     for row, column, value in entries:
+        require(type(row) is type(column) is int and type(value) is float, "no entry of a matrix")
         require(min(row, column) >= 0 and dense[row, column] == 0, "an entry is out of place")
         dense[row, column] = value
     return matrix(dense), len(entries)
@@ -64,6 +87,7 @@ def activated(read, name):
 
 
 def dot(left, right):
+    WORK["operations"] += len(left)
     return sum((x * y for x, y in zip(left, right, strict=True)), arb(0))
 
 

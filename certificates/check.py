@@ -3,61 +3,30 @@
 It computes everything again from the network's tensors, without algophase, and prints *proved*
 (exit code 0), *not proved* (1) or *false* (2). All arithmetic is ball arithmetic of FLINT
 (`arithmetic.py`), so what is proved is about the exact real function of the stored weights.
-`check_program.py` has the group and the distilled program, `check_compact.py` the proof for less
-than brute force. docs/certificates.md explains all of it.
+`check_network.py` reads the network, `check_program.py` has the group and the distilled program,
+`check_compact.py` the proof for less than brute force. docs/certificates.md explains all of it.
 """
 
 import hashlib
-import importlib
 import json
+import math
 import sys
 from pathlib import Path
 
 import numpy as np
-from arithmetic import activated, mapped, matrix, require, spent, times
+from arithmetic import activated, fields, integers, mapped, matrix, require, spent, times
 from check_compact import Compact
+from check_network import on_its_word, read_tensors, require_all_tensors, weights_digest
 from check_program import group_of, program_of
 from flint import arb, arb_mat
 
-BIASES = ("b_Q", "b_K", "b_V", "b_O", "b_U")
-UNUSED = (*BIASES, "mask", "IGNORE", "x_embed", "y_embed", "basis")
+ENTRIES = ("format", "version", "digest", "network", "group", "program", "compact", "rests_on")
+COUNTS = ("pairs", "proved_right", "proved_wrong", "undecided")
+ENCLOSURES = ("largest_difference", "share_explained")
 
 
 class Refuted(Exception):
     """The certificate is false. After any other exception it is not proved."""
-
-
-def read_tensors(path):
-    """The tensors of a file by algophase's names and axes."""
-    if path.suffix == ".safetensors":
-        return importlib.import_module("safetensors.numpy").load_file(path)
-    content = importlib.import_module("torch").load(path, weights_only=True, map_location="cpu")
-    tensors = {}
-    for name, value in content.get("model", content).items():
-        last = name.rsplit(".", 1)[-1]
-        require(last not in BIASES or not value.any(), f"{name} is not zero")
-        if last not in UNUSED:
-            tensors[{"W_x": "first", "W_y": "second"}.get(name, name)] = value.numpy()
-    if "mlp.W_out" in tensors:  # transposed; without an embedding, the first layer is the table
-        table = "embed.W_E" if "embed.W_E" in tensors else "mlp.W_in"
-        ours = {"mlp.W_in": "W", "mlp.W_out": "W_U", table: "first"}
-        return {ours[name]: value.T for name, value in tensors.items()}
-    out = tensors.get("blocks.0.attn.W_O")
-    if out is not None and out.ndim == 2:  # transposed, as the paper's authors keep them
-        for name in set(tensors) - {"pos_embed.W_pos", "unembed.W_U"}:
-            value = tensors[name]
-            tensors[name] = value.swapaxes(-2, -1) if value.ndim > 1 else value
-        heads = len(tensors["blocks.0.attn.W_Q"])
-        tensors["blocks.0.attn.W_O"] = out.T.reshape(heads, -1, len(out))
-    return tensors
-
-
-def weights_digest(tensors):
-    digest = hashlib.sha256()
-    for name, values in sorted(tensors.items()):
-        digest.update(f"{name} {values.dtype} {values.shape}".encode())
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
 
 
 class Tables:
@@ -107,7 +76,7 @@ class Transformer:
     def __init__(self, weights, network, n):
         settings, self.n = network["settings"], n
         rate, self.activation = settings["attention_rate"], settings["activation"]
-        require(settings["layers"] == 1 and 0 <= rate <= 1, "other layers, or another rate")
+        require(type(rate) in (int, float) and 0 <= rate <= 1, "it has no such attention rate")
         table, places = weights["embed.W_E"], weights["pos_embed.W_pos"]
         second = n if network["separate_vocabularies"] else 0
         chosen = [range(n), range(second, second + n), [len(table) - 1]]
@@ -159,8 +128,8 @@ class Transformer:
         for by_head in zip(*carried, strict=True):
             tokens = zip(*by_head, strict=True)
             tables.append([arb_mat([by_row(row) for row in token]) for token in tokens])
-        last = self.at_positions(through(self.rows))[-1]
-        own = [arb_mat([by_row(last[b % len(last)])]) + bias for b in every]
+        last = [by_row(row) for row in self.at_positions(through(self.rows))[-1]]
+        own = [arb_mat([last[b % len(last)]]) + bias for b in every]
 
         def of_first(a):
             result = []
@@ -193,45 +162,41 @@ def spread(rows):
 
 def within(claim, value, words):
     """A claimed enclosure must hold ours, and is false where the two are apart."""
-    require(all(type(bound) is float for bound in claim), f"{words} has no numbers")
+    finite = all(type(bound) is float and math.isfinite(bound) for bound in claim)
+    require(finite, f"{words} has no numbers")
     low, high = (arb(bound) for bound in claim)
     require(not (value < low or value > high), f"{words} is not within {claim}", Refuted)
     require(low <= value and value <= high, f"{words} is not shown to be within {claim}")
 
 
-def description_fits(path, network, group):
-    """Whether a description beside a file of ours states these settings and this task."""
-    if path.suffix != ".safetensors":
-        return True
-    entries = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    task = entries["task"]
-    stated = [entries["network"], task["separate_vocabularies"], task["equals_sign"]]
-    names = ("settings", "separate_vocabularies", "equals_sign")
-    changed = [task.get("group"), task.get("relabeling"), task.get("operation", "add") != "add"]
-    plain = group["table"] is None and group["elements"] is None
-    same_order = task.get("modulus", group["order"]) == group["order"]
-    return stated == [network[name] for name in names] and plain != any(changed) and same_order
-
-
 def check(path, text):
     entries = json.loads(text, object_pairs_hook=without_repeats, parse_constant=no_number)
+    fields(entries, *ENTRIES, *COUNTS, *ENCLOSURES)
     known = [entries["format"], entries["version"], type(entries["version"])]
     require(known == ["algophase-certificate", 2, int], "it is not a certificate of version 2")
     network, group, claimed = entries["network"], entries["group"], entries["compact"]
+    fields(network, "id", "weights_sha256", "settings", "separate_vocabularies", "equals_sign")
     tensors, n = read_tensors(path), group["order"]
     require(network["weights_sha256"] == weights_digest(tensors), "it is of another network")
-    require(description_fits(path, network, group), "the network's description is another")
+    require_all_tensors(tensors, network, n)
     table, inverse, elements = group_of(group)
-    right = elements[2].argsort()[table[elements[0][:, None], elements[1]]].tolist()
+    answers = elements[2].argsort()[table[elements[0][:, None], elements[1]]]
+    taken, right = on_its_word(path, network, group, answers), answers.tolist()
     spent()
     kind = Transformer if network["settings"]["kind"] == "transformer" else Tables
     form = kind(tensors, network, n)
     shared = spent()
     form.prepare()
     brute, work, least = shared + spent(), shared, 0
-    compact = None if claimed is None else Compact(claimed["advice"], form)
+    names = ("proved_right", "operations", "brute_force_operations", "operations_share")
+    if claimed is not None:
+        *claims_of_compact, advice = fields(claimed, *names, "advice")
+    compact = None if claimed is None else Compact(advice, form)
     work += spent()
-    program = entries["program"] and program_of(entries["program"], table, inverse, elements)
+    terms, program = entries["program"], None
+    if terms is not None:
+        require(type(terms) is list and terms, "the program has no terms")
+        program = program_of(terms, table, inverse, elements)
     counts, largest, whole, left = [0, 0], arb(0), arb(0), arb(0)
     for a in range(n):
         units = activated(form.read(a), form.activation)
@@ -250,8 +215,7 @@ def check(path, text):
             least += compact.proved(a, right[a], logits)
             work += spent()
     results = [n * n, *counts, n * n - sum(counts)]
-    claims = [entries[name] for name in ("pairs", "proved_right", "proved_wrong", "undecided")]
-    require(all(type(claim) is int for claim in claims), "counts are not counts")
+    claims = integers([entries[name] for name in COUNTS])
     refuted = claims[1] > n * n - counts[1] or claims[2] > n * n - counts[0]
     require(not refuted, f"{counts[0]} pairs are right, {counts[1]} wrong", Refuted)
     require(claims == results, f"pairs, right, wrong, undecided are {results}")
@@ -261,18 +225,15 @@ def check(path, text):
     enclosed = [entries["largest_difference"] is None, entries["share_explained"] is None]
     require(program or all(enclosed), "a difference from no program")
     if compact:
-        names = ("proved_right", "operations", "brute_force_operations", "operations_share")
-        claims, shown = (
-            [claimed[name] for name in names],
-            [least, work, brute, round(work / brute, 4)],
-        )
-        require(all(type(claim) is int for claim in claims[:3]), "counts are not counts")
-        require(claims[0] <= n * n - counts[1], f"{counts[1]} pairs are wrong", Refuted)
-        require(claims == shown, f"{', '.join(names)} are {shown}")
+        shown = [least, work, brute, round(work / brute, 4)]
+        integers(claims_of_compact[:3])
+        too_many = claims_of_compact[0] > n * n - counts[1]
+        require(not too_many, f"{counts[1]} pairs are wrong", Refuted)
+        require(claims_of_compact == shown, f"{', '.join(names)} are {shown}")
     blank = text.replace(entries["digest"], "0" * 64, 1)
     digest = hashlib.sha256(blank.encode()).hexdigest()
     require(digest == entries["digest"], "the certificate does not match its own digest")
-    return f"{counts[0]} of {n * n} pairs right, {counts[1]} wrong"
+    return f"{counts[0]} of {n * n} pairs right, {counts[1]} wrong{taken}"
 
 
 def no_number(name):
@@ -292,9 +253,10 @@ def main(path, certificate):
         verdict, words = 2, str(error)
     except Exception as error:  # whatever a damaged or hostile file causes
         verdict, words = 1, f"{type(error).__name__}: {str(error)[:200]}"
-    print(f"{('proved', 'not proved', 'false')[verdict]}: {words}")
+    shown = words.encode("ascii", "backslashreplace").decode()
+    print(f"{('proved', 'not proved', 'false')[verdict]}: {shown}")
     return verdict
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 3 else __doc__.splitlines()[0])

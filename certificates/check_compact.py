@@ -8,6 +8,9 @@ from arithmetic import (
     activated,
     distances,
     dot,
+    fields,
+    floats,
+    integers,
     mapped,
     matrix,
     norm,
@@ -16,10 +19,10 @@ from arithmetic import (
     sparse,
     times,
 )
-from flint import arb, arb_mat
+from flint import arb_mat
 from numpy import eye
 
-MOST_DIRECTIONS = 10_000
+MOST_ENTRIES = 10_000_000  # of a matrix that the advice asks for
 
 
 class Merged:
@@ -27,18 +30,19 @@ class Merged:
 
     def __init__(self, reading, form):
         self.share, self.even, self.slope = ACTIVATIONS[form.activation]
-        subspace, back = matrix(reading["subspace"]), matrix(reading["back"])  # Q, Y
+        names = ("subspace", "back", "reads", "owners", "factors", "groups")
+        subspace, back, reads, owners, factors, groups = fields(reading, *names)
+        subspace, back = floats(subspace), floats(back)  # Q, Y
         q, units = subspace.ncols(), form.readout.nrows()
-        owners, factors = reading["owners"], reading["factors"]
-        count, groups = max(owners) + 1, reading["groups"]
-        indexed = (
-            min(owners) >= 0 and count <= units and sorted(set(groups)) == [*range(max(groups) + 1)]
-        )
-        require(indexed and len(groups) == units, "units or groups are not numbered")
+        count = max(integers(owners)) + 1
+        require(min(owners) >= 0 and count <= units, "merged units are not numbered")
+        numbered = sorted(set(integers(groups))) == [*range(max(groups) + 1)]
+        require(numbered and len(groups) == units, "groups are not numbered")
+        require((max(groups) + 1) * (q + 1) ** 2 <= MOST_ENTRIES, "too many directions or groups")
         homogeneous = form.activation == "relu" or {abs(factor) for factor in factors} == {1.0}
         require(homogeneous and len(owners) == len(factors) == units, "units are joined otherwise")
         joins = sparse((count, units), list(zip(owners, range(units), factors, strict=True)))[0]
-        self.reads = sparse((q + 1, count), reading["reads"])  # C
+        self.reads = sparse((q + 1, count), reads)  # C
         kept = times(back, form.into)
         through = times(matrix(2 * eye(q)) - times(back, subspace), kept)  # A
         missed = (form.into - times(subspace, kept)).transpose().tolist()  # N, by unit
@@ -98,24 +102,29 @@ class AsTheyAre:
 
 class Compact:
     def __init__(self, advice, form):
-        reading = advice["reading"]
+        names = ("reading", "rank", "writes", "basis", "center", "scales", "contested")
+        reading, rank, writes, basis, center, scales, contested = fields(advice, *names)
+        integers([rank])
         self.units = AsTheyAre(form) if reading is None else Merged(reading, form)
         written, self.form = self.units.writes, form
-        count, outputs, rank = written.nrows(), written.ncols(), advice["rank"]
-        require(0 < rank <= MOST_DIRECTIONS, "the advice's rank is out of reach")
-        require(reading is None or not advice["contested"], "merged units leave no answers open")
-        self.writes = sparse((count, rank), advice["writes"])  # S
-        self.basis = sparse((rank, outputs), advice["basis"])  # B
+        count, outputs = written.nrows(), written.ncols()
+        require(0 < rank <= MOST_ENTRIES // max(count, outputs), "the rank is out of reach")
+        require(reading is None or not contested, "merged units leave no answers open")
+        self.writes = sparse((count, rank), writes)  # S
+        self.basis = sparse((rank, outputs), basis)  # B
         WORK["operations"] += self.writes[1] * outputs
         left = written - self.writes[0] * self.basis[0]  # R
-        self.center, self.scales = ([arb(x) for x in advice[name]] for name in ("center", "scales"))
+        self.center, self.scales = floats(center).entries(), floats(scales).entries()
         require(all(scale > 0 for scale in self.scales), "scales are not positive")
         self.offset = times(arb_mat([self.center]), left)
         rows = zip(self.scales, left.tolist(), strict=True)
         left_gaps = distances([[scale * x for x in row] for scale, row in rows])
         gaps = [*self.units.gaps, left_gaps]
         self.gaps = [arb_mat([gap[answer] for gap in gaps]) for answer in range(outputs)]
-        self.contested = {(a, b): set(answers) for a, b, answers in advice["contested"]}
+        self.contested = {}
+        for a, b, answers in contested:
+            require((a, b) not in self.contested, "a pair is left open twice")
+            self.contested[tuple(integers([a, b]))] = set(integers(answers))
 
     def proved(self, a, right, logits):
         """How many of the pairs (a, b) are right. logits: the network's own, for answers that the

@@ -1,15 +1,17 @@
 """The right answers by a certificate's group, and the logits of its distilled program."""
 
 import numpy as np
-from arithmetic import matrix, require
+from arithmetic import fields, floats, require
 from flint import arb_mat
 
 
 def group_of(group):
     """Its table, inverses, and which elements numbers are as operands and as the answer."""
-    every = np.arange(group["order"])
-    elements = np.array(group["elements"] or [every] * 3)
-    table = np.array(group["table"] or np.add.outer(every, every) % len(every))
+    order, table, elements = fields(group, "order", "table", "elements")
+    every = np.arange(order)
+    elements = np.array([every] * 3 if elements is None else elements)
+    table = np.array(np.add.outer(every, every) % order if table is None else table)
+    require(table.dtype == elements.dtype == every.dtype, "elements are not whole numbers")
     is_latin = all((np.sort(side, axis=1) == every).all() for side in (table, table.T, elements))
     require(is_latin and elements.shape == (3, len(every)), "the group is not one")
     require(all((table[table[x]] == table[x][table]).all() for x in every), "not associative")
@@ -19,7 +21,7 @@ def group_of(group):
 
 def program_of(terms, table, inverse, elements):
     """A program is a sum of terms (A B)[i, j], with i and j products of x, y and z."""
-    products = [(name, (matrix(left) * matrix(right)).tolist()) for name, left, right in terms]
+    products = [(name, (floats(left) * floats(right)).tolist()) for name, left, right in terms]
 
     def of_first(a):
         x, y, z = elements[0][a], elements[1][:, None], elements[2][None]

@@ -1,5 +1,6 @@
 """What `certify` proves is true, and the checker, which shares no code with it, agrees."""
 
+import hashlib
 import importlib
 import json
 from collections.abc import Iterator
@@ -130,6 +131,14 @@ def test_every_logit_of_a_tiny_network_is_enclosed() -> None:
                 assert logits.rad[a, b, c] < 1e-12
 
 
+def _describe(file: Path) -> None:
+    """Put the digest of a file's tensors into the description beside it."""
+    description = file.with_suffix(".json")
+    entries = json.loads(description.read_text())
+    entries["tensors_sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    description.write_text(json.dumps(entries))
+
+
 @pytest.mark.parametrize("factor", [np.nan, np.inf, 1e30, 1e-42, 0.0])
 def test_unusual_weights_prove_nothing_false(
     factor: float, checker: ModuleType, tmp_path: Path
@@ -143,6 +152,7 @@ def test_unusual_weights_prove_nothing_false(
         assert certificate.proved_right == certificate.proved_wrong == 0
     file = save(handmade_pizza(7, (1, 2)).float(), tmp_path / "network")
     save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, file)
+    _describe(file)
     certificate.save(tmp_path / "certificate.json")
     verdict = checker.main(file, tmp_path / "certificate.json")
     assert verdict in (0, 1)
@@ -240,6 +250,7 @@ def test_the_checker_is_short_and_needs_nothing_of_algophase() -> None:
         "arithmetic.py",
         "check.py",
         "check_compact.py",
+        "check_network.py",
         "check_program.py",
     ]
     for file in files:

@@ -117,3 +117,19 @@ def test_brute_force_of_a_small_network_is_counted_by_hand() -> None:
     form = form_of(network)
     counted = count_operations(form, random_advice(network, 0))
     assert counted.brute_force == 2 * 5 * 3 * 4 + 25 * 4 * 5
+
+
+def test_a_compact_proof_of_a_small_network_is_counted_by_hand() -> None:
+    """Model alpha: two tables, their linear share, S B, mu R and the distances of its columns;
+    then for each pair S, B, the norm of what is left, and its product with the distances; and six
+    answers that are compared exactly.
+    """
+    p, width, hidden, rank = 5, 3, 4, 2
+    form = form_of(drawn(TaskSettings(p), LinearSettings("alpha", width, hidden)))
+    advice = random_advice(drawn(TaskSettings(p), LinearSettings("alpha", width, hidden)), 0)
+    tables = 2 * p * width * hidden + 2 * p * hidden * p
+    fixed = hidden * rank * p + hidden * p + hidden * p * (p + 1) // 2
+    by_pair = hidden * rank + rank * p + hidden + p
+    exact_answers = sum(len(answers) + 1 for _, _, answers in advice.contested) * hidden
+    by_hand = tables + fixed + p**2 * by_pair + exact_answers
+    assert count_operations(form, advice).compact == by_hand

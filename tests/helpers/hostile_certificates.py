@@ -5,6 +5,7 @@ anew, so that the digest alone does not give them away.
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +56,7 @@ def edits() -> dict[str, Edit]:
         for words, change in enclosures.items():
             chosen[f"{name}: {words}"] = _changed(name, change)
         chosen[f"{name}: missing"] = _without(name)
-    chosen |= _of_network() | _of_group() | _of_program() | _of_compact()
+    chosen |= _of_network() | _of_group() | _of_program() | _of_compact() | _more_entries()
     for name in ("format", "version", "network", "group", "program", "compact"):
         chosen[f"{name}: missing"] = _without(name)
     chosen["format: another"] = _changed("format", lambda value: "other")
@@ -89,6 +90,20 @@ def _inside(path: str, change: Callable[[Any], Any]) -> Edit:
         value[last] = change(value[last])
 
     return edit
+
+
+def _more_entries() -> dict[str, Edit]:
+    """A claim that nobody checks: an entry with a name of its own."""
+    paths = ("", "network", "network.settings", "group", "compact", "compact.advice")
+
+    def one_more(value: Any) -> Any:
+        return {**value, "accuracy": 1.0}
+
+    def at_the_top(entries: Entries) -> None:
+        entries["accuracy"] = 1.0
+
+    chosen = {f"{path}: one more": _inside(path, one_more) for path in paths if path}
+    return chosen | {"an entry more": at_the_top}
 
 
 def _of_network() -> dict[str, Edit]:
@@ -127,6 +142,14 @@ def _of_group() -> dict[str, Edit]:
         shifted = [(x + 1) % n for x in range(n)]
         entries["group"]["elements"] = [shifted, shifted, shifted]
 
+    def swapped(entries: Entries) -> None:
+        names = [1, 0, *range(2, entries["group"]["order"])]
+        entries["group"]["elements"] = [names, names, sorted(names)]
+
+    def fractions(entries: Entries) -> None:
+        names = [float(x) for x in range(entries["group"]["order"])]
+        entries["group"]["elements"] = [names] * 3
+
     def repeated(entries: Entries) -> None:
         entries["group"]["elements"] = [[0] * entries["group"]["order"]] * 3
 
@@ -134,6 +157,14 @@ def _of_group() -> dict[str, Edit]:
         "group.order: one more": _inside("group.order", lambda value: value + 1),
         "group.order: one less": _inside("group.order", lambda value: value - 1),
         "group.order: zero": _inside("group.order", lambda value: 0),
+        "group.order: a fraction": _inside("group.order", float),
+        "group.order: text": _inside("group.order", str),
+        "group.order: true": _inside("group.order", lambda value: True),
+        "group.order: huge": _inside("group.order", lambda value: 10**12),
+        "group.table: empty": _inside("group.table", lambda value: []),
+        "group.elements: empty": _inside("group.elements", lambda value: []),
+        "group.elements: two swapped": swapped,
+        "group.elements: fractions": fractions,
         "group.table: shifted": own_answers,
         "group.table: subtraction": subtraction,
         "group.table: constant": constant,
@@ -152,6 +183,10 @@ def _of_program() -> dict[str, Edit]:
         "program: shorter": _inside("program.0.2", lambda value: value[:-1]),
         "program: NaN": _inside("program.0.1.0.0", lambda value: float("nan")),
         "program: text": _inside("program.0.2", lambda value: "wave"),
+        "program: false": _changed("program", lambda value: False),
+        "program: texts": _inside("program.0.1.0.0", str),
+        "program: whole numbers": _inside("program.0.1.0.0", lambda value: 2**60 + 1),
+        "program: ragged": _inside("program.0.1.0", lambda row: [*row, 0.0]),
     }
 
 
@@ -179,6 +214,34 @@ def _of_compact() -> dict[str, Edit]:
         f"compact.{path} changed": _inside(f"compact.{path}", change)
         for path, change in changes.items()
     }
+    chosen |= {
+        f"compact.{path}: {words}": _inside(f"compact.{path}", change)
+        for path, words, change in (
+            ("advice", "empty", lambda value: {}),
+            ("advice.rank", "zero", lambda value: 0),
+            ("advice.rank", "true", lambda value: True),
+            ("advice.center", "texts", lambda value: [str(x) for x in value]),
+            ("advice.center", "whole numbers", lambda value: [round(x) for x in value]),
+            ("advice.scales", "negative", lambda value: [-x for x in value]),
+            ("advice.scales", "balls", lambda value: ["[1 +/- 0.5]" for _ in value]),
+            ("advice.basis", "true", lambda value: [[True, True, x] for _, _, x in value]),
+            ("advice.basis", "fractions", lambda value: [[float(i), j, x] for i, j, x in value]),
+            ("advice.basis", "negative places", lambda value: [[-1, j, x] for _, j, x in value]),
+            ("advice.basis", "far places", lambda value: [[10**9, j, x] for _, j, x in value]),
+            ("advice.writes", "huge", lambda value: [[i, j, 10**400] for i, j, _ in value]),
+            ("advice.reading", "empty", lambda value: {}),
+            ("advice.reading.owners", "huge", lambda value: [10**9 for _ in value]),
+            ("advice.reading.owners", "true", lambda value: [True for _ in value]),
+            ("advice.reading.owners", "fractions", lambda value: [float(x) for x in value]),
+            ("advice.reading.owners", "none", lambda value: []),
+            ("advice.reading.groups", "with a gap", lambda value: [x + 1 for x in value]),
+            ("advice.reading.groups", "fractions", lambda value: [float(x) for x in value]),
+            ("advice.reading.back", "ragged", lambda value: [value[0][:-1], *value[1:]]),
+            ("advice.reading.subspace", "texts", lambda value: [["1"] * len(x) for x in value]),
+            ("advice.reading.subspace", "huge", lambda value: [[0.5] * 100_000 for _ in value]),
+            ("advice.reading.subspace", "nested", lambda value: [value]),
+        )
+    }
     chosen["compact.advice.scales: huge"] = _inside(
         "compact.advice.scales", lambda value: [1e250] * len(value)
     )
@@ -203,6 +266,8 @@ def texts(text: str) -> dict[str, str]:
         "another digest": text.replace('"digest": "', '"digest": "0', 1),
         "a space more": text.replace(": ", ":  ", 1),
         "not text": "\\x00\\x01",
+        "a bound of 1e999": re.sub(r'("largest_difference": )\[.*?\]', r"\1[0.0, 1e999]", text),
+        "a lone surrogate": text.replace('"format": "', '"format": "\\ud800', 1),
     }
 
 

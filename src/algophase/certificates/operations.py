@@ -2,7 +2,8 @@
 the verdict on the last pair.
 
 Counted are tables of tokens, the attention of every pair, hidden units and logits; for a compact
-proof whatever its bounds need of the advice, and answers that are compared exactly. Entries of the
+proof whatever its bounds need of the advice, norms and quadratic forms among it, and answers that
+are compared exactly. Entries of the
 advice that are zero are not multiplied. Sums, activations, roots and comparisons are not counted,
 here or for brute force. Finding advice is free. Brute force is the cheapest exact way that we know:
 work on one token is done once per token, and W_out W_U is multiplied once.
@@ -59,7 +60,7 @@ def _writing(form: Form, advice: Advice) -> int:
     read_groups = 0 if advice.reading is None else int(advice.reading.groups.max()) + 1
     writes, basis = _nonzero(advice.writes), _nonzero(advice.basis)
     fixed = writes * outputs + merged * outputs + merged * _column_pairs(outputs)
-    by_pair = writes + basis + (read_groups + 1) * outputs
+    by_pair = writes + basis + merged + (read_groups + 1) * outputs
     exact_answers = sum(len(answers) + 1 for _, _, answers in advice.contested)
     return fixed + form.order**2 * by_pair + merged * exact_answers
 
@@ -91,8 +92,10 @@ def _reading(stream: Stream, form: Form, reading: Reading) -> int:
     fixed += _carried(stream, q + outputs)
     outside = 2 * q * width
     fixed += (inner + stream.distinct_rows) * outside + stream.distinct_rows * inner * width
+    norms = stream.heads * stream.token_rows + len(stream.tokens[-1].mid)
+    fixed += (norms + units) * width
     by_pair = _combined(stream) * (q + outputs + 1)
-    by_pair += _nonzero(reading.reads) + groups * _column_pairs(q + 1)
+    by_pair += _nonzero(reading.reads) + groups * (_column_pairs(q + 1) + q + 1)
     return fixed + form.order**2 * by_pair
 
 
