@@ -162,8 +162,8 @@ def spread(rows):
 
 def within(claim, value, words):
     """A claimed enclosure must hold ours, and is false where the two are apart."""
-    finite = all(type(bound) is float and math.isfinite(bound) for bound in claim)
-    require(finite, f"{words} has no numbers")
+    numbers = type(claim) is list and all(type(bound) is float for bound in claim)
+    require(numbers and all(map(math.isfinite, claim)), f"{words} has no numbers")
     low, high = (arb(bound) for bound in claim)
     require(not (value < low or value > high), f"{words} is not within {claim}", Refuted)
     require(low <= value and value <= high, f"{words} is not shown to be within {claim}")

@@ -158,6 +158,52 @@ def test_unusual_weights_prove_nothing_false(
     assert verdict in (0, 1)
 
 
+UNUSUAL = {
+    "NaN": lambda index, values: values.fill_(np.nan),
+    "one NaN": lambda index, values: values.view(-1)[:1].fill_(np.nan),
+    "infinite": lambda index, values: values.fill_(np.inf),
+    "one infinite": lambda index, values: values.view(-1)[:1].fill_(-np.inf),
+    "one largest": lambda index, values: values.view(-1)[:1].fill_(_largest(values)),
+    "largest": lambda index, values: values.copy_(values.sign() * _largest(values)),
+    "denormal": lambda index, values: values.mul_(1e-42 if _largest(values) < 1e40 else 1e-310),
+    "huge": lambda index, values: values.mul_(_largest(values) ** 0.7),
+    "mixed": lambda index, values: values.mul_(1e30 if index % 2 else 1e-30),
+    "zero": lambda index, values: values.zero_(),
+    "no embedding": lambda index, values: values.zero_() if index == 0 else None,
+    "equal": lambda index, values: values.fill_(1.0),
+}
+
+
+def _largest(values: torch.Tensor) -> float:
+    return torch.finfo(values.dtype).max
+
+
+@pytest.mark.parametrize("weights", UNUSUAL)
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        *((name, torch.float32) for name in ("rate 0", "separate", "gelu", "multiply", "S3")),
+        *((name, torch.float64) for name in ("rate 0.6", "beta", "concatenate", "S3")),
+        *((name, torch.float16) for name in ("rate 0.6", "delta")),
+    ],
+)
+def test_no_weights_cause_an_error(
+    name: str, precision: torch.dtype, weights: str, checker: ModuleType, tmp_path: Path
+) -> None:
+    group = (TaskSettings(group="S3"), TransformerSettings(8, heads=2, attention_rate=0.7))
+    network = drawn(*(ARCHITECTURES | {"S3": group})[name], seed=1).to(precision)
+    with torch.no_grad():
+        for index, parameter in enumerate(network.parameters()):
+            UNUSUAL[weights](index, parameter)
+    file = tmp_path / "network.pt"
+    torch.save(dict(network.state_dict()), file)
+    certificate = certify(network)
+    certificate.save(tmp_path / "certificate.json")
+    assert checker.main(file, tmp_path / "certificate.json") in (0, 1)
+    if weights in ("NaN", "infinite", "zero", "equal"):
+        assert certificate.proved_right == certificate.proved_wrong == 0
+
+
 def test_a_network_without_a_form_is_refused() -> None:
     with pytest.raises(InputError, match="a certificate can be made for"):
         certify(handmade_clock(7))

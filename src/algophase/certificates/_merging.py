@@ -100,6 +100,8 @@ class Units:
         weights = self.lengths * writes if self.scales_freely else writes
         vectors = self.images / self.lengths[:, None] if self.scales_freely else self.images
         importance = self.lengths * writes
+        if not np.isfinite(importance.sum()):
+            raise np.linalg.LinAlgError("weights are so large that their products overflow")
         owners = np.zeros(len(vectors), dtype=np.int64)
         signs = np.ones(len(vectors))
         count = 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from algophase.analysis.operation import on_its_group
 from algophase.analysis.program.distill import Distilled, distill
+from algophase.analysis.program.distill_group import DistilledGroup
 from algophase.certificates.advice import Advice, Numbers
 from algophase.certificates.certificate import NetworkCertificate
 from algophase.certificates.compact import prove_compact
@@ -18,6 +19,7 @@ from algophase.certificates.program_logits import (
     program_rows,
 )
 from algophase.certificates.sound import prove
+from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.subgroups import few_cosets
 from algophase.core.task import answers
@@ -53,10 +55,9 @@ def certify(network: Network) -> NetworkCertificate:
 def _certified(network: Network) -> NetworkCertificate:
     form = form_of(network)
     finite = all(np.isfinite(values).all() for values in weights_of(network).values())
-    network = on_its_group(network) if finite else network
+    network, distilled = _with_program(network) if finite else (network, None)
     task = network.task
     terms, program, frequencies = None, None, None
-    distilled = distill(network) if finite else None
     if isinstance(distilled, Distilled):
         terms = cyclic_terms(distilled, task.modulus)
         frequencies = _frequencies(network, form, distilled)
@@ -66,6 +67,7 @@ def _certified(network: Network) -> NetworkCertificate:
         program = program_rows(terms, task.finite_group, task.elements)
     right = answers(task).numpy()
     sound = prove(form, right, program)
+    is_enclosed = sound.share_explained is not None
     compact = None
     if finite and sound.proved_right:
         compact = _compact(form, right, frequencies, _cosets(network))
@@ -75,11 +77,22 @@ def _certified(network: Network) -> NetworkCertificate:
         pairs=sound.pairs,
         proved_right=sound.proved_right,
         proved_wrong=sound.proved_wrong,
-        largest_difference=sound.largest_difference,
+        largest_difference=sound.largest_difference if is_enclosed else None,
         share_explained=sound.share_explained,
-        program=terms,
+        program=terms if is_enclosed else None,
         compact=compact,
     )
+
+
+def _with_program(network: Network) -> tuple[Network, Distilled | DistilledGroup | None]:
+    """The network on the group that it was found to answer, and its distilled program; None where
+    its numbers are too large or too small for an analysis.
+    """
+    try:
+        on_group = on_its_group(network)
+        return on_group, distill(on_group)
+    except InputError:
+        return network, None
 
 
 def _compact(
