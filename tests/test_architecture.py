@@ -89,6 +89,10 @@ def module(tmp_path: Path) -> Iterator[ModuleType]:
     del ARCHITECTURES[settings]
 
 
+def test_every_architecture_of_the_package_is_known_by_its_kind() -> None:
+    assert {settings.kind: settings for settings in ARCHITECTURES} == NETWORK_KINDS
+
+
 def test_it_is_trained_saved_loaded_and_analyzed(module: ModuleType, tmp_path: Path) -> None:
     training = TrainingSettings(epochs=300, learning_rate=1e-2, weight_decay=0.1)
     run = RunSettings(TaskSettings(11), module.DeepMLPSettings(), training, seed=1)

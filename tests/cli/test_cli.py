@@ -35,7 +35,10 @@ def test_help_shows_every_command_with_an_example() -> None:
     assert overview.exit_code == 0
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         assert name in overview.output
-        assert f"Example:  algophase {name}" in run(name, "--help").output
+        page = run(name, "--help").output
+        example = page[page.index("Example:  ") :].strip()
+        assert example.startswith(f"Example:  algophase {name}")
+        assert "\n" not in example  # can be copied from a terminal of 80 columns
         assert all("\n" not in paragraph for paragraph in command.help.split("\n\n")), (
             name
         )  # the terminal wraps it
@@ -347,7 +350,9 @@ def test_ctrl_c_in_the_command_itself() -> None:
         (("nope",), 2, "", "No such command 'nope'"),
         (("analyze", "--nope", "x"), 2, "", "No such option: --nope"),
         (("analyze",), 2, "", "Missing argument 'PATH...'"),
-        (("analyze", "absent.pt"), 1, "", "algophase: error: absent.pt does not exist"),
+        (("analyze", "absent.pt"), 1, "", "algophase: error: absent.pt does not exist; give"),
+        (("analyze", "gelu"), 1, "", "gelu is a shipped sweep, and here goes a network"),
+        (("runs", "fixed-wdth"), 1, "", "does not exist (did you mean fixed-width?)"),
     ],
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -> None:
@@ -356,6 +361,23 @@ def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -
     for text, stream in ((out, result.stdout), (err, result.stderr)):
         assert text in stream
         assert bool(text) == bool(stream.strip())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("anlyze",), "No such command 'anlyze'. Did you mean 'analyze'?; see algophase --help"),
+        (("runs", "--limit", "-1"), "greater than or equal to 0, not '-1'; see algophase runs"),
+        (("runs", "--limit", "x"), "'x'"),
+        (("export", "clock", "--for", "y"), "'y' is not one of 'sae'; see algophase export --help"),
+    ],
+)
+def test_a_wrong_option_is_one_line_with_the_value(arguments: tuple[str, ...], line: str) -> None:
+    result = call(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("algophase: error: ")
+    assert line in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to try")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import PATIENCE
+from commands import PATIENCE, call
 
 import algophase
 from algophase import (
@@ -282,6 +282,9 @@ def test_an_address_is_loaded(
         client, "hf_hub_download", partial(client.hf_hub_download, cache_dir=tmp_path / "cache")
     )
     assert algophase.load(address).id == "pizza-p11-k1-3"
+    assert "pizza-p11-k1-3: two Pizzas" in call("analyze", address).stdout
+    with pytest.raises(InputError, match="its modulus is 11, which contradicts --modulus 7"):
+        algophase.load(address, modulus=7)
     assert {path.split("/resolve/")[1] for path in served} == {
         "v1/config.json",
         f"{COMMIT}/model.safetensors",

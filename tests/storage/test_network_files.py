@@ -153,6 +153,8 @@ def edit(path: Path, **changes: object) -> None:
 def test_missing_pieces(saved: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.safetensors does not exist"):
         load(saved.with_name("nowhere.safetensors"))
+    with pytest.raises(InputError, match=r"pizza\.safetensors holds one network; state 'x' is not"):
+        load(saved, state="x")
     saved.with_suffix(".json").unlink()
     with pytest.raises(InputError, match=r"pizza\.json is missing"):
         load(saved)

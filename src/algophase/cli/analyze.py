@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from algophase.core.answers import Learned
     from algophase.networks import Network
 
-EXAMPLE = "algophase analyze networks/ --figures pictures/ --table networks.parquet"
+EXAMPLE = "algophase analyze clock pizza --figures pictures/"
 TABLE_FORMATS = (".parquet", ".csv")
 
 

@@ -17,7 +17,7 @@ from algophase.cli.options import (
 )
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase certify networks/my-pizza.safetensors -o certificate.json"
+EXAMPLE = "algophase certify pizza -o certificate.json"
 
 
 def certify(

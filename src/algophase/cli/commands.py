@@ -36,6 +36,7 @@ from algophase.cli.output import complain, echo
 from algophase.core.errors import InputError, out_of_memory
 from algophase.core.interrupts import lose_no_interrupt
 
+USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own, or that of the click inside typer
 # What typer calls a value, and what a reader calls it.
 VALUES = {
     "int": "NUMBER",
@@ -55,8 +56,8 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would print
-    nothing.
+    """All commands. A wrong option or command is a line, as every other error is; typer would print
+    a box of several. Ctrl-C in a command that does not handle it itself prints a line, too.
     """
 
     def get_params(self, ctx: Any) -> Any:
@@ -67,9 +68,25 @@ class Commands(TyperGroup):
 
         try:
             return super().invoke(ctx)
+        except USAGE_ERROR as error:
+            complain(_wrong_usage(error))
+            raise Exit(error.exit_code) from None
         except KeyboardInterrupt:
             complain("interrupted")
             raise Exit(130) from None
+
+
+def _wrong_usage(error: Any) -> str:
+    """What is wrong with an option or an argument: its name, the value, and the values allowed."""
+    message = " ".join(error.format_message().split()).replace("Value error, ", "")
+    message = message.replace("Input should be", "it must be").rstrip(".")
+    reasons = getattr(error.__cause__, "errors", None)
+    if reasons is not None:
+        value = str(reasons()[0]["input"])
+        message = message if f"'{value}'" in message else f"{message}, not {value!r}"
+    if error.ctx is None:
+        return message
+    return f"{message}; see {error.ctx.command_path} --help"
 
 
 def _described(parameters: list[Any]) -> list[Any]:

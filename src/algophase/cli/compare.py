@@ -11,7 +11,7 @@ from algophase.cli.options import AsJson, Released
 from algophase.cli.output import echo
 from algophase.core.errors import InputError
 
-EXAMPLE = "algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
+EXAMPLE = "algophase compare fixed-width --released 1l_fixedwidth.csv"
 DIFFER = 3  # exit code; 2 means a wrong option, in every command
 
 

@@ -17,7 +17,7 @@ from algophase.cli.options import (
 )
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase distill networks/my-pizza.safetensors -o program.py && python program.py"
+EXAMPLE = "algophase distill pizza -o program.py && python program.py"
 
 
 def distill(
@@ -107,11 +107,13 @@ def distill(
 def _check_output(out: Path, network: Path) -> None:
     """Refuse to overwrite a network, its description, or anything that is not a Python file."""
     from algophase.core.errors import InputError
+    from algophase.core.gallery import shipped_network
 
     if out.is_dir():
         raise InputError(f"{out} is a directory; give the name of a Python file")
     if not out.exists():
         return
+    network = shipped_network(network)
     folder = network if network.is_dir() else network.parent
     inputs = [file for file in folder.iterdir() if file.suffix != ".py"] if folder.is_dir() else []
     for file in [network, *inputs]:

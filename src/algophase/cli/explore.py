@@ -11,7 +11,7 @@ from algophase.cli.output import CommandBar, echo
 from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 
-EXAMPLE = "algophase explore gallery/fixed-width"
+EXAMPLE = "algophase explore fixed-width"
 
 
 def explore(

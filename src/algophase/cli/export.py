@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from algophase.interop.ground_truth import KnownFeatures
     from algophase.storage.analyses import Analyzed, Unusable
 
-EXAMPLE = "algophase export networks/ --for sae --out features/"
+EXAMPLE = "algophase export clock pizza --for sae --out features/"
 
 
 class Purpose(StrEnum):

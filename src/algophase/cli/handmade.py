@@ -15,7 +15,7 @@ from algophase.core.errors import InputError
 if TYPE_CHECKING:
     from algophase.networks import Network
 
-EXAMPLE = "algophase handmade pizza --modulus 113 -k 1 -k 8 -k 30 --out networks/"
+EXAMPLE = "algophase handmade pizza --modulus 113 -k 1 -k 8 -k 30"
 
 
 class Algorithm(StrEnum):

@@ -10,7 +10,7 @@ from algophase.cli import completion
 from algophase.cli.options import AsJson
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase laws gallery/fixed-width"
+EXAMPLE = "algophase laws fixed-width"
 
 
 def laws(

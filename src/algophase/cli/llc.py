@@ -10,7 +10,7 @@ from algophase.cli import completion
 from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors --figure chains.png"
+EXAMPLE = "algophase llc clock --figure chains.png"
 
 
 def llc(
@@ -60,9 +60,9 @@ def llc(
     change the loss.
 
     Chains of Langevin dynamics start at the trained weights. They are drawn again with half the
-    localization, half the inverse temperature and half the step. No number is printed, and the
-    reason is, where one of these changes the estimate by more than 5%, where chains drift or
-    disagree, or where they leave the network.
+    localization, half the inverse temperature and half the step. If one of these changes the
+    estimate by more than 5%, or if chains drift, disagree or leave the network, the reason is
+    printed in place of a number.
     """
     from algophase.analysis.hidden.learning_coefficient import Sampling, learning_coefficients
     from algophase.storage import load

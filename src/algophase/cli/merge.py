@@ -7,7 +7,7 @@ import typer
 
 from algophase.cli.output import echo, typed
 
-EXAMPLE = "algophase merge machine-1/fixed-width machine-2/fixed-width --out sweeps/fixed-width"
+EXAMPLE = "algophase merge machine-1/ machine-2/ --out sweeps/fixed-width"
 
 
 def merge(

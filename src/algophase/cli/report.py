@@ -19,7 +19,7 @@ from algophase.cli.options import (
 )
 from algophase.cli.output import CommandBar, echo
 
-EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
+EXAMPLE = "algophase report clock pizza fixed-width -o report.html"
 
 
 def report(

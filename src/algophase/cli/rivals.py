@@ -24,7 +24,7 @@ from algophase.core.errors import InputError
 if TYPE_CHECKING:
     from algophase.analysis.rivals.rivals import Rivals
 
-EXAMPLE = "algophase rivals networks/my-pizza.safetensors -o rivals.json"
+EXAMPLE = "algophase rivals clock pizza -o rivals.json"
 
 
 def rivals(

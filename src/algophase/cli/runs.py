@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
     from algophase.storage.runs_table import OpenTable
 
-EXAMPLE = (
-    'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza '
-    "--sort -circularity"
-)
+EXAMPLE = 'algophase runs fixed-width --where "attention_rate<0.5" --limit 5'
 SHOWN = 20  # rows by default
 WIDEST = 40  # characters of a cell
 

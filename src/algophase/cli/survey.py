@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from algophase.runs.runs import Runs
     from algophase.surveys.survey import Surveyed
 
-EXAMPLE = "algophase survey networks/ -o networks.parquet --setting attention_rate=model_B_{}"
+EXAMPLE = "algophase survey networks/ -o networks.parquet"
 MOST_NAMED = 10  # files that could not be read
 STATED = ("file", "path", "option")  # where an attention rate is from that nobody assumed
 FEWEST = 20  # accurate networks for a phase boundary to be fitted

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from algophase.networks import Network
     from algophase.sweeps.given_runs import TrainedOnDisk
 
-EXAMPLE = (
-    "algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
-)
+EXAMPLE = "algophase train --attention-rate 0 --attention-rate 1 --epochs 8000"
 FEW = 4  # networks: up to this many are shown in full
 NOTHING = "not analyzed"  # diverged, or its file is not readable
 

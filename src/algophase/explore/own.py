@@ -24,7 +24,7 @@ from algophase.runs.read_runs import is_sweep
 from algophase.runs.runs import Runs
 from algophase.runs.standing import settings_of
 from algophase.storage.analyses import Analyzed, Unusable, analyze_files, network_files
-from algophase.storage.formats.contents import Reading
+from algophase.storage.formats.contents import SUFFIXES, Reading
 from algophase.storage.kept_analyses import KeptAnalyses
 
 NAME = "network"  # the column with the names of the files
@@ -45,7 +45,9 @@ def are_networks(path: Path) -> bool:
     if is_sweep(path):
         return False
     files, problems = network_files([path])
-    return not problems and bool(files) and all(file.is_file() for file in files)
+    if problems or not files:
+        return False
+    return all(file.is_file() and file.suffix in SUFFIXES for file in files)
 
 
 class OwnNetworks(Networks):

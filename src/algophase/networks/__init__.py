@@ -45,7 +45,7 @@ __all__ = [
 
 
 # Which network has which settings. A new architecture needs its settings class, its network and an
-# entry here.
+# entry here; files and spaces then know its kind.
 ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network]] = {
     TransformerSettings: Transformer,
     LinearSettings: Linear,
@@ -54,6 +54,8 @@ ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network
     MLPSettings: MLP,
     WrappedSettings: Recorded,  # what a file keeps of a network with code of its own
 }
+for _settings in ARCHITECTURES:
+    NETWORK_KINDS.setdefault(_settings.kind, _settings)
 
 
 def add_architecture(

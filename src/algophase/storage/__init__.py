@@ -7,7 +7,7 @@ from pathlib import Path
 
 from algophase.analysis.operation import group_of_answers, with_group
 from algophase.core.errors import InputError, one_line
-from algophase.core.gallery import shipped_network
+from algophase.core.gallery import shipped_network, shipped_sweeps
 from algophase.core.given_group import given_group
 from algophase.core.group import Group
 from algophase.core.settings import shown
@@ -95,8 +95,6 @@ def load(
         >>> load(path).id
         'pizza-p23-k1-5'
     """
-    if is_address(path):
-        return load_address(path)
     candidates = find_networks(path)
     if len(candidates) > 1:
         raise InputError(
@@ -108,8 +106,8 @@ def load(
 
 def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
     """`load` of one file, with the JSON beside it that may have been read already."""
-    if not file.path.exists():
-        raise InputError(f"{file.path} does not exist")
+    if not is_address(file.path) and not file.path.exists():
+        raise InputError(f"{file.path} does not exist; {_instead_of(file.path)}")
     asked = reading
     if reading.group is not None:
         group = _given_group(reading.group)
@@ -125,6 +123,13 @@ def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
         raise InputError(f"{file.path} cannot be read: {one_line(error)}") from error
 
 
+def _instead_of(path: Path) -> str:
+    """What to give in place of a file that does not exist."""
+    if str(path) in shipped_sweeps():
+        return f"{path} is a shipped sweep, and here goes a network, such as clock or pizza"
+    return "give a network's file, a directory of them, or a shipped network: clock or pizza"
+
+
 def _given_group(asked: object) -> Group:
     """As `given_group` takes it, or the file of a network whose answers form the group."""
     if not isinstance(asked, str | Path) or Path(asked).suffix not in SUFFIXES:
@@ -135,7 +140,13 @@ def _given_group(asked: object) -> Group:
 
 def _read(contents: Contents, reading: Reading) -> Network:
     path = contents.path
+    if is_address(path):
+        network = load_address(path)
+        _check_said(network, reading, path)
+        return network
     fitting = recognize(contents, reading.format)
+    if reading.state is not None and fitting is OURS:
+        raise InputError(f"{path} holds one network; state {reading.state!r} is not in it")
     fitting.check_all_known(contents)
     try:
         network = fitting.read(contents, reading)

@@ -23,8 +23,8 @@ from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 LOG_IN = "log in with `hf auth login` or set HF_TOKEN"
 ADDRESS = re.compile(
-    r"hf:/{1,2}(?P<name>[^@]*)(@(?P<revision>.*))?"
-)  # a Path has made one slash of two
+    r"hf:/{0,2}(?P<name>[^@]*)(@(?P<revision>.*))?"
+)  # a Path makes one slash of two, and none of "hf://"
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:

@@ -11,10 +11,12 @@ A file may come from anywhere. It is checked before it is used: its checksum, th
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
+from algophase.core.gallery import shipped_sweeps
 from algophase.core.settings import TRAINING_CHOICES, TrainingSettings, shown
 from algophase.storage._seal import BLANK, is_intact, sealed
 from algophase.storage._shard_checks import check_declared, check_types, known_columns
@@ -87,7 +89,12 @@ def shard_paths(path: Path) -> list[Path]:
     if moments := moments_files(path):
         return moments
     if not path.exists():
-        raise InputError(f"{path} does not exist; give a sweep's directory or a Parquet file")
+        likely = get_close_matches(str(path), shipped_sweeps(), n=1)
+        meant = f" (did you mean {likely[0]}?)" if likely else ""
+        raise InputError(
+            f"{path} does not exist{meant}; give a sweep's directory or a Parquet file, or a "
+            "shipped sweep: `algophase runs` lists them"
+        )
     if not path.is_dir():
         return [path]
     shards = path.glob(f"runs-*/{RUNS_FILE}")

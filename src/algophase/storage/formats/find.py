@@ -41,10 +41,8 @@ def recognize(contents: Contents, name: str | None = None) -> Format:
     if name is not None and name not in by_name:
         raise InputError(f"format is {name!r}; choose one of {', '.join(by_name)}")
     if path.suffix not in SUFFIXES:
-        raise InputError(
-            f"{path} ends in {path.suffix or 'nothing'!r}; a network file ends in "
-            f"{', '.join(SUFFIXES)}"
-        )
+        ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
+        raise InputError(f"{path} {ending}; a network file ends in {', '.join(SUFFIXES)}")
     if name is not None:
         asked_for = by_name[name]
         if not asked_for.fits(contents):

@@ -290,6 +290,8 @@ class Machine:
         elif name in ("BINPUT", "LONG_BINPUT"):
             self.memo[argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
+            if argument not in self.memo:
+                raise Corrupt("it takes a value that is not there")
             stack.append(self.memo[argument])
         elif name == "MARK":
             self.marked.append(stack)
