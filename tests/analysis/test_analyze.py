@@ -1,6 +1,7 @@
 import inspect
 import json
 import math
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.networks import initialize
+from algophase.networks import Network, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 REQUIRED = [
@@ -172,7 +173,7 @@ def test_networks_side_by_side_have_the_bits_of_each_alone() -> None:
     torch.set_num_threads(2)
     try:
         alone = analyze(good)
-        results = analyze_many(network for network in (good, handmade_clock(7), with_nan, good))
+        results = analyze_many([good, handmade_clock(7), with_nan, good])
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
@@ -183,6 +184,21 @@ def test_networks_side_by_side_have_the_bits_of_each_alone() -> None:
     for result in (first, last):
         assert isinstance(result, Analysis)
         assert result.to_dict() == alone.to_dict()
+
+
+def test_an_iterator_may_give_one_network_in_several_states() -> None:
+    settings = LinearSettings("beta", width=8, hidden=8)
+    starts = [initialize(RunSettings(TaskSettings(7), settings, seed=seed)) for seed in range(3)]
+    network = initialize(RunSettings(TaskSettings(7), settings))
+
+    def along() -> Iterator[Network]:
+        for start in starts:
+            network.load_state_dict(start.state_dict())
+            yield network
+
+    for result, start in zip(analyze_many(along()), starts, strict=True):
+        assert isinstance(result, Analysis)
+        assert result.metrics["circularity"] == analyze(start).metrics["circularity"]
 
 
 def test_a_network_that_cannot_be_analyzed_is_named_and_the_others_are_analyzed() -> None:

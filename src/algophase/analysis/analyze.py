@@ -160,11 +160,13 @@ def analyze_many(
     device: torch.device | str = "cpu",
     progress: Callable[[Progress], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
-    """Analyze many networks, one after the other, and continue past those that fail.
+    """Analyze many networks, and continue past those that fail.
 
     Arguments:
         networks: the networks to analyze. What is not a network (a path, say) gives an error in its
-            place.
+            place. On a CPU those of a list are analyzed side by side. An iterator may give one
+            network in several states: there each is done before the next is asked for. On a GPU
+            each must be a network of its own.
         thresholds: the lines between one verdict and the next.
         device: where to compute, for instance "cuda".
         progress: called after each network with a `Progress`. By default a terminal or a notebook
@@ -197,7 +199,8 @@ def analyze_each(
     device: torch.device | str = "cpu",
 ) -> Iterator[Analysis | InputError]:
     """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU
-    never waits for the CPU, and all cores of a CPU are used.
+    never waits for the CPU, and all cores of a CPU are used. On a CPU those of an iterator are not:
+    what it gives next may be the same network, changed.
     """
     if isinstance(networks, str | os.PathLike | nn.Module):
         raise InputError(
@@ -206,7 +209,7 @@ def analyze_each(
         )
     check_thresholds(thresholds)
     device = choose_device(device)
-    if device.type == "cpu":
+    if device.type == "cpu" and isinstance(networks, Sized):
         yield from _each_on_cpu(networks, thresholds, device)
         return
     compute = Replays(measure_on_device) if device.type == "cuda" else measure_on_device
