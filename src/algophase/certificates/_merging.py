@@ -19,7 +19,7 @@ def groups_of_units(sample: Sample, start: Numbers | None) -> Numbers:
     """Which units write in one plane of the outputs, (units,). start: a first guess."""
     if start is None:
         return np.zeros(len(sample.readout), dtype=np.int64)
-    scales = sample.given.std(axis=0) + SMALLEST
+    scales = sample.results.std(axis=0) + SMALLEST
     vectors = scales[:, None] * sample.readout
     groups, count = start, int(start.max()) + 1
     for _ in range(30):  # assigned and fitted in turns, as k-means does
@@ -29,7 +29,8 @@ def groups_of_units(sample: Sample, start: Numbers | None) -> Numbers:
             if not len(members):
                 members = np.zeros((1, vectors.shape[1]))
             plane = principal(members)[1][:2]
-            reached.append(np.square(vectors @ plane.T).sum(axis=1))
+            coefficients = vectors @ plane.T
+            reached.append(np.square(coefficients).sum(axis=1))
         nearest = np.stack(reached, axis=1).argmax(axis=1)
         if np.array_equal(nearest, groups):
             break
@@ -48,9 +49,11 @@ def units_of(form: Form, sample: Sample, stream: Stream, groups: Numbers, least:
         _, directions = principal(weights[:, groups == group].T)
         parts.append(directions[:OWN_DIRECTIONS].T)
     own = np.concatenate(parts, axis=1)
-    rest = weights - own @ np.linalg.lstsq(own, weights, rcond=None)[0]
+    on_own = np.linalg.lstsq(own, weights, rcond=None)[0]
+    rest = weights - own @ on_own
     values, directions = principal(rest.T)
-    more = directions[values > least * principal(weights.T)[0][0]].T
+    largest = principal(weights.T)[0][0]
+    more = directions[values > least * largest].T
     subspace = np.concatenate([own, more], axis=1)
     back = np.asarray(np.linalg.pinv(subspace), dtype=np.float64)
     return Units(form, sample, stream, groups, rounded(subspace), rounded(back))
@@ -80,19 +83,28 @@ class Units:
         self.form, self.sample, self.stream = form, sample, stream
         self.groups, self.subspace, self.back = groups, subspace, back
         self.scales_freely = form.activation == "relu"  # relu(alpha x) = alpha relu(x)
-        outside = stream.lengths(exact(np.eye(len(subspace))) - exact(subspace) @ exact(back))
-        rows = [outside(slice(row, row + 1)).ravel() for row in sample.rows.tolist()]
+        identity = exact(np.eye(len(subspace)))
+        projection = exact(subspace) @ exact(back)
+        outside = stream.lengths(identity - projection)
+        rows = []
+        for row in sample.rows.tolist():
+            lengths = outside(slice(row, row + 1))
+            rows.append(lengths.ravel())
         self.outside = np.concatenate(rows)  # |x'|, (pairs,)
-        self.reads = np.vstack([back @ stream.into_units.mid, stream.biases.mid]).T  # by unit
+        into_units = back @ stream.into_units.mid
+        self.reads = np.vstack([into_units, stream.biases.mid]).T  # by unit
         coordinates = sample.stream @ subspace
-        coordinates = np.concatenate([coordinates, np.ones((len(coordinates), 1))], axis=1)
-        moments = coordinates.T @ coordinates / len(coordinates)
+        ones = np.ones((len(coordinates), 1))
+        with_one = np.concatenate([coordinates, ones], axis=1)
+        moments = with_one.T @ with_one / len(with_one)
         values, vectors = np.linalg.eigh(moments)
         # What units read, times this root, has the length that it has on average over the pairs.
-        self.root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        roots = np.sqrt(np.maximum(values, 0.0))
+        self.root = (vectors * roots) @ vectors.T
         self.root_inverse = np.linalg.pinv(self.root, hermitian=True)
         self.images = self.reads @ self.root
-        self.lengths = np.maximum(np.linalg.norm(self.images, axis=1), SMALLEST)
+        lengths = np.linalg.norm(self.images, axis=1)
+        self.lengths = np.maximum(lengths, SMALLEST)
 
     def merged(self, fraction: float) -> Joined:
         """So many merged units per unit; most to groups that matter most."""
@@ -108,8 +120,8 @@ class Units:
         for group in range(int(self.groups.max()) + 1):
             chosen = np.flatnonzero(self.groups == group)
             share = importance[chosen].sum() / max(importance.sum(), SMALLEST)
-            wanted = max(1, round(fraction * len(vectors) * share))
-            bundles, signs[chosen] = bundled(vectors[chosen], weights[chosen], wanted)
+            most = max(1, round(fraction * len(vectors) * share))
+            bundles, signs[chosen] = bundled(vectors[chosen], weights[chosen], most)
             owners[chosen] = count + bundles
             count += int(bundles.max()) + 1
         images = np.zeros((count, self.reads.shape[1]))
@@ -138,12 +150,14 @@ class Units:
         """
         reads = joined.reading.reads.T
         lengths = np.linalg.norm(reads @ self.root, axis=1)
-        by_coordinate = np.abs(reads) * np.sqrt(np.square(self.root).sum(axis=0))
+        coordinate_lengths = np.sqrt(np.square(self.root).sum(axis=0))
+        by_coordinate = np.abs(reads) * coordinate_lengths
         fitted = np.zeros_like(reads)
         for owner, sizes in enumerate(by_coordinate):
             kept = sizes > least * lengths[owner]
             image = self.root @ reads[owner]
-            fitted[owner, kept] = np.linalg.lstsq(self.root[:, kept], image, rcond=None)[0]
+            solution = np.linalg.lstsq(self.root[:, kept], image, rcond=None)
+            fitted[owner, kept] = solution[0]
         return self._joined(fitted, joined.reading.owners, joined.signs)
 
     def _joined(self, reads: Array, owners: Numbers, signs: Array) -> Joined:
@@ -151,10 +165,11 @@ class Units:
         factors = signs
         if self.scales_freely:
             targets = (reads @ self.root)[owners]
-            squares = np.maximum(np.square(targets).sum(axis=1), SMALLEST**2)
-            factors = rounded((self.images * targets).sum(axis=1) / squares)
-        groups = self.groups
-        return Joined(Reading(self.subspace, self.back, reads.T, owners, factors, groups), signs)
+            squares = np.square(targets).sum(axis=1)
+            products = (self.images * targets).sum(axis=1)
+            factors = rounded(products / np.maximum(squares, SMALLEST**2))
+        reading = Reading(self.subspace, self.back, reads.T, owners, factors, self.groups)
+        return Joined(reading, signs)
 
     def read(self, joined: Joined) -> ReadUnits:
         """Merged units on the sample."""
@@ -177,10 +192,12 @@ def bundled(vectors: Array, weights: Array, count: int) -> tuple[Numbers, Array]
         return np.arange(len(vectors)), np.ones(len(vectors))
     squares = np.square(vectors).sum(axis=1)
     corners = [int((weights * squares).argmax())]
-    nearest = _squared_distances(vectors, squares, vectors[corners])[:, 0]
+    to_first = _squared_distances(vectors, squares, vectors[corners])
+    nearest = to_first[:, 0]
     for _ in range(count - 1):
         corners.append(int((weights * nearest).argmax()))
-        to_last = _squared_distances(vectors, squares, vectors[corners[-1:]])[:, 0]
+        last = vectors[corners[-1:]]
+        to_last = _squared_distances(vectors, squares, last)[:, 0]
         nearest = np.minimum(nearest, to_last)
     centers = vectors[corners].copy()
     owners = np.full(len(vectors), -1)
@@ -190,10 +207,12 @@ def bundled(vectors: Array, weights: Array, count: int) -> tuple[Numbers, Array]
             break
         owners = nearest_now
         signs = _signs(vectors, centers[owners])
+        signed_weights = (weights * signs)[:, None]
         sums = np.zeros_like(centers)
-        np.add.at(sums, owners, (weights * signs)[:, None] * vectors)
+        np.add.at(sums, owners, signed_weights * vectors)
         totals = np.bincount(owners, weights, minlength=count)[:, None]
-        centers = np.where(totals > 0, sums / np.maximum(totals, 1e-300), centers)
+        means = sums / np.maximum(totals, 1e-300)
+        centers = np.where(totals > 0, means, centers)
     signs = _signs(vectors, centers[owners])
     return np.unique(owners, return_inverse=True)[1], signs
 
@@ -201,8 +220,10 @@ def bundled(vectors: Array, weights: Array, count: int) -> tuple[Numbers, Array]
 def _squared_distances(vectors: Array, squares: Array, centers: Array) -> Array:
     """Of each vector or its opposite to each center, whichever is nearer."""
     products = np.abs(vectors @ centers.T)
-    return np.asarray(squares[:, None] + np.square(centers).sum(axis=1) - 2 * products)
+    center_squares = np.square(centers).sum(axis=1)
+    return np.asarray(squares[:, None] + center_squares - 2 * products)
 
 
 def _signs(vectors: Array, centers: Array) -> Array:
-    return np.where((vectors * centers).sum(axis=1) < 0, -1.0, 1.0)
+    products = (vectors * centers).sum(axis=1)
+    return np.where(products < 0, -1.0, 1.0)

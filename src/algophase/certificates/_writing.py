@@ -12,6 +12,7 @@ from algophase.certificates.sample import ReadUnits, Sample
 
 SMALLEST = 1e-9
 WRITE_CUTS = (0.01, 0.02, 0.035, 0.06, 0.1)
+RANKS = (0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3)  # of the largest that saves much
 SUBSPACES = ((4, 2), (4, 4), (6, 4), (9, 4), (12, 2), (18, 2), (12, 3), (24, 1), (36, 1))
 PARTITIONS = (5, 6, 8, 10, 12, 15, 18, 22, 26)  # tried numbers of ways to divide into cosets
 FEW_DIRECTIONS = (0, 1, 2, 4)
@@ -22,43 +23,53 @@ def written_in_planes(units: ReadUnits, groups: Numbers, cut: float) -> Advice:
     """Planes of the outputs for each group of merged units, and what is left beside them. cut: the
     share of what a unit writes below which a direction is left out.
     """
-    center, scales = units.given.mean(axis=0), _scales(units.given)
+    center = units.results.mean(axis=0)
+    scales = _scales(units.results)
     weighted = scales[:, None] * units.written
     planes = []
     for group in range(int(groups.max()) + 1):
         values, directions = principal(weighted[groups == group])
-        planes.append(directions[: max(2, int((values > 0.2 * values[0]).sum()))])
+        is_large = values > 0.2 * values[0]
+        rank = max(2, int(is_large.sum()))
+        planes.append(directions[:rank])
     basis = np.concatenate(planes)
     rest = weighted - weighted @ np.linalg.pinv(basis) @ basis
     values, directions = principal(rest)
     largest = principal(weighted)[0][0]
-    basis = rounded(np.concatenate([basis, directions[values > (0.006 + 0.4 * cut) * largest]]))
+    least = (0.006 + 0.4 * cut) * largest
+    more = directions[values > least]
+    basis = rounded(np.concatenate([basis, more]))
     coefficients = units.written @ np.linalg.pinv(basis)
-    sizes = scales[:, None] * np.abs(coefficients) * np.linalg.norm(basis, axis=1)
+    basis_lengths = np.linalg.norm(basis, axis=1)
+    sizes = scales[:, None] * np.abs(coefficients) * basis_lengths
     lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
     writes = np.where(sizes > cut * lengths, coefficients, 0.0)
     return Advice(None, rounded(writes), basis, rounded(center), rounded(scales))
 
 
-def _scales(given: Array) -> Array:
+def _scales(results: Array) -> Array:
     """How much units vary, none next to nothing."""
-    scales = given.std(axis=0) + SMALLEST
-    return np.asarray(np.maximum(scales, 1e-3 * scales.max()))
+    scales = results.std(axis=0) + SMALLEST
+    least = 1e-3 * scales.max()
+    return np.asarray(np.maximum(scales, least))
 
 
 def tries_of_writing(sample: Sample, cosets: list[Numbers]) -> Iterator[Advice]:
     """For units that stay as they are. cosets: as of `find_advice`."""
-    scales = _scales(sample.given)
+    scales = _scales(sample.results)
     weighted = scales[:, None] * sample.readout
     units, outputs = weighted.shape
-    most = max(2, units * outputs // (3 * (units + outputs)))
-    ranks = {round(most * step) for step in (0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3)} - {0}
+    by_both = 3 * (units + outputs)
+    most = max(2, units * outputs // by_both)
+    ranks = {round(most * step) for step in RANKS} - {0}
+    of_one = np.zeros(units, dtype=np.int64)
     for rank in sorted(ranks):
-        owners = np.zeros(units, dtype=np.int64)
-        yield _in_subspaces(sample, scales, owners, [_first_directions(weighted, rank)])
+        directions = _first_directions(weighted, rank)
+        yield _in_subspaces(sample, scales, of_one, [directions])
     for count, rank in SUBSPACES:
         if count * rank <= min(units, outputs):
-            yield _in_subspaces(sample, scales, *_subspaces(weighted, count, rank))
+            owners, bases = _subspaces(weighted, count, rank)
+            yield _in_subspaces(sample, scales, owners, bases)
     yield from _on_cosets(sample, scales, cosets)
     for rank in FEW_DIRECTIONS[1:]:
         for density in DENSITIES:
@@ -78,16 +89,20 @@ def _subspaces(vectors: Array, count: int, rank: int) -> tuple[Numbers, list[Arr
     corners = [int(sizes.argmax())]
     nearest = np.zeros(len(vectors))
     for _ in range(count - 1):
-        nearest = np.maximum(nearest, np.abs(directions @ directions[corners[-1]]))
-        corners.append(int((sizes * (1 - nearest)).argmax()))
-    owners = np.abs(directions @ directions[corners].T).argmax(axis=1)
+        to_last = np.abs(directions @ directions[corners[-1]])
+        nearest = np.maximum(nearest, to_last)
+        missed = sizes * (1 - nearest)
+        corners.append(int(missed.argmax()))
+    cosines = np.abs(directions @ directions[corners].T)
+    owners = cosines.argmax(axis=1)
+    empty = np.zeros((0, vectors.shape[1]))
     for _ in range(30):
-        bases = []
+        bases, reached = [], []
         for index in range(count):
             members = vectors[owners == index]
-            empty = np.zeros((0, vectors.shape[1]))
-            bases.append(_first_directions(members, rank) if len(members) else empty)
-        reached = [np.square(vectors @ basis.T).sum(axis=1) for basis in bases]
+            basis = _first_directions(members, rank) if len(members) else empty
+            bases.append(basis)
+            reached.append(np.square(vectors @ basis.T).sum(axis=1))
         nearest_now = np.stack(reached, axis=1).argmax(axis=1)
         if np.array_equal(nearest_now, owners):
             break
@@ -103,7 +118,8 @@ def _in_subspaces(sample: Sample, scales: Array, owners: Numbers, bases: list[Ar
     for index, part in enumerate(bases):
         chosen = owners == index
         columns = slice(column, column + len(part))
-        writes[chosen, columns] = sample.readout[chosen] @ np.linalg.pinv(basis[columns])
+        back = np.linalg.pinv(basis[columns])
+        writes[chosen, columns] = sample.readout[chosen] @ back
         column += len(part)
     return _as_read(sample, scales, writes, basis)
 
@@ -118,7 +134,8 @@ def _on_cosets(sample: Sample, scales: Array, cosets: list[Numbers]) -> Iterator
     indicators = [_indicator(labels) for labels in cosets]
     explained = []
     for indicator in indicators:
-        means = weighted @ indicator.T / np.sqrt(indicator.sum(axis=1))
+        roots = np.sqrt(indicator.sum(axis=1))
+        means = weighted @ indicator.T / roots
         explained.append(np.square(means).sum(axis=1))
     shares = np.stack(explained)  # (ways, units)
     for most_cosets in (6, 12, 20):
@@ -158,12 +175,15 @@ def _written_on(
     writes, basis = [], []
     for way in np.unique(owners).tolist():
         indicator, chosen = indicators[way], owners == way
-        means = sample.readout @ indicator.T / indicator.sum(axis=1)
+        sizes = indicator.sum(axis=1)
+        means = sample.readout @ indicator.T / sizes
         writes.append(np.where(chosen[:, None], means, 0.0))
         basis.append(indicator)
     if rank:
-        left = sample.readout - np.concatenate(writes, axis=1) @ np.concatenate(basis)
-        directions = rounded(_first_directions(scales[:, None] * left, rank))
+        on_cosets = np.concatenate(writes, axis=1) @ np.concatenate(basis)
+        left = sample.readout - on_cosets
+        weighted = scales[:, None] * left
+        directions = rounded(_first_directions(weighted, rank))
         writes.append(left @ np.linalg.pinv(directions))
         basis.append(directions)
     return _as_read(sample, scales, np.concatenate(writes, axis=1), np.concatenate(basis))
@@ -174,17 +194,21 @@ def _with_entries(sample: Sample, scales: Array, rank: int, count: int) -> Advic
     weighted = scales[:, None] * sample.readout
     entries = np.zeros_like(weighted)
     for _ in range(20):
-        directions = _first_directions(weighted - entries, rank)
-        on_directions = (weighted - entries) @ directions.T
+        without = weighted - entries
+        directions = _first_directions(without, rank)
+        on_directions = without @ directions.T
         rest = weighted - on_directions @ directions
         rest = rest - np.median(rest, axis=1, keepdims=True)
-        least = np.partition(np.abs(rest).ravel(), -count)[-count]
-        entries = np.where(np.abs(rest) >= least, rest, 0.0)
-    writes = np.concatenate([on_directions, entries], axis=1) / scales[:, None]
-    basis = np.concatenate([rounded(directions), np.eye(weighted.shape[1])])
+        sizes = np.abs(rest)
+        least = np.partition(sizes.ravel(), -count)[-count]
+        entries = np.where(sizes >= least, rest, 0.0)
+    weighted_writes = np.concatenate([on_directions, entries], axis=1)
+    writes = weighted_writes / scales[:, None]
+    identity = np.eye(weighted.shape[1])
+    basis = np.concatenate([rounded(directions), identity])
     return _as_read(sample, scales, writes, basis)
 
 
 def _as_read(sample: Sample, scales: Array, writes: Array, basis: Array) -> Advice:
-    center = rounded(sample.given.mean(axis=0))
+    center = rounded(sample.results.mean(axis=0))
     return Advice(None, rounded(writes), basis, center, rounded(scales))

@@ -92,14 +92,16 @@ class Advice:
 
 def _listed(matrix: Array) -> list[list[float]]:
     rows, columns = np.nonzero(matrix)
-    parts = (rows.tolist(), columns.tolist(), matrix[rows, columns].tolist())
+    values = matrix[rows, columns].tolist()
+    parts = (rows.tolist(), columns.tolist(), values)
     return [list(entry) for entry in zip(*parts, strict=True)]
 
 
 def rounded(values: Array) -> Array:
     """As a file holds them."""
-    flat = [float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]
-    return np.array(flat).reshape(values.shape)
+    texts = [f"{value:.{DIGITS}g}" for value in values.ravel().tolist()]
+    flat = np.array([float(text) for text in texts])
+    return flat.reshape(values.shape)
 
 
 def principal(rows: Array) -> tuple[Array, Array]:
@@ -108,5 +110,6 @@ def principal(rows: Array) -> tuple[Array, Array]:
     where weights have decayed to denormal numbers.
     """
     squares, vectors = np.linalg.eigh(rows.T @ rows)
-    values = np.sqrt(np.maximum(squares[::-1], 0.0))
+    largest_first = np.maximum(squares[::-1], 0.0)
+    values = np.sqrt(largest_first)
     return values, np.ascontiguousarray(vectors.T[::-1])

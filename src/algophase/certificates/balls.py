@@ -61,50 +61,57 @@ class Ball:
     @property
     def smallest_size(self) -> Array:
         """Not above any |x|."""
-        return np.maximum(np.nextafter(np.abs(self.mid) - self.rad, -np.inf), 0.0)
+        lowest = np.nextafter(np.abs(self.mid) - self.rad, -np.inf)
+        return np.maximum(lowest, 0.0)
 
     def __getitem__(self, index: Any) -> "Ball":
         return Ball(self.mid[index], self.rad[index])
 
-    def __add__(self, other: "Ball") -> "Ball":
-        mid = self.mid + other.mid
-        return Ball(mid, _above(self.rad + other.rad + ROUNDING * np.abs(mid)))
+    def __add__(self, right: "Ball") -> "Ball":
+        mid = self.mid + right.mid
+        rounding = ROUNDING * np.abs(mid)
+        return Ball(mid, _above(self.rad + right.rad + rounding))
 
-    def __sub__(self, other: "Ball") -> "Ball":
-        return self + Ball(-other.mid, other.rad)
+    def __sub__(self, right: "Ball") -> "Ball":
+        return self + Ball(-right.mid, right.rad)
 
-    def __mul__(self, other: "Ball") -> "Ball":
-        mid = self.mid * other.mid
-        of_other = np.abs(self.mid) * other.rad
-        of_self = self.rad * (np.abs(other.mid) + other.rad)
-        return Ball(mid, _above(of_other + of_self + ROUNDING * np.abs(mid)))
+    def __mul__(self, right: "Ball") -> "Ball":
+        mid = self.mid * right.mid
+        of_right = np.abs(self.mid) * right.rad
+        of_self = self.rad * (np.abs(right.mid) + right.rad)
+        rounding = ROUNDING * np.abs(mid)
+        return Ball(mid, _above(of_right + of_self + rounding))
 
-    def __matmul__(self, other: "Ball") -> "Ball":
-        """The product over the last axis of this and the first but one of the other."""
+    def __matmul__(self, right: "Ball") -> "Ball":
+        """The product over the last axis of this and the first but one of the right one."""
         terms = self.shape[-1]
         gamma = 1.01 * (terms + 1) * ROUNDING
-        sizes = np.abs(other.mid)
-        rad = np.abs(self.mid) @ (other.rad + gamma * sizes)
+        sizes = np.abs(right.mid)
+        rad = np.abs(self.mid) @ (right.rad + gamma * sizes)
         if self.rad.any():
-            rad = rad + self.rad @ (sizes + other.rad)
+            rad = rad + self.rad @ (sizes + right.rad)
         own_rounding = 1 + 4 * (terms + 8) * ROUNDING
-        return Ball(self.mid @ other.mid, own_rounding * rad + (terms + 1) * TINY)
+        underflow = (terms + 1) * TINY
+        return Ball(self.mid @ right.mid, own_rounding * rad + underflow)
 
     def sum(self, axis: int) -> "Ball":
         """The sum over one axis."""
         terms = self.shape[axis]
         gamma = 1.01 * terms * ROUNDING
-        rad = (self.rad + gamma * np.abs(self.mid)).sum(axis=axis)
+        rads = self.rad + gamma * np.abs(self.mid)
+        rad = rads.sum(axis=axis)
         own_rounding = 1 + 4 * (terms + 8) * ROUNDING
         return Ball(self.mid.sum(axis=axis), own_rounding * rad + TINY)
 
     def over(self, divisor: float) -> "Ball":
         """Divided by a number that float64 has exactly."""
         mid = self.mid / divisor
-        return Ball(mid, _above(self.rad / abs(divisor) + ROUNDING * np.abs(mid)))
+        rounding = ROUNDING * np.abs(mid)
+        return Ball(mid, _above(self.rad / abs(divisor) + rounding))
 
     def reshape(self, *shape: int) -> "Ball":
-        return Ball(self.mid.reshape(*shape), self.rad.reshape(*shape))
+        mid, rad = self.mid.reshape(*shape), self.rad.reshape(*shape)
+        return Ball(mid, rad)
 
 
 def _above(rad: Array) -> Array:
@@ -120,14 +127,17 @@ def exact(values: ArrayLike) -> Ball:
 
 def side_by_side(*balls: Ball) -> Ball:
     """Joined along the last axis."""
-    mid = np.concatenate([ball.mid for ball in balls], axis=-1)
-    return Ball(mid, np.concatenate([ball.rad for ball in balls], axis=-1))
+    mids = [ball.mid for ball in balls]
+    rads = [ball.rad for ball in balls]
+    mid, rad = np.concatenate(mids, axis=-1), np.concatenate(rads, axis=-1)
+    return Ball(mid, rad)
 
 
 def _between(lower: Array, upper: Array) -> Ball:
     mid = lower + (upper - lower) / 2
     reach = np.maximum(upper - mid, mid - lower)
-    return Ball(mid, _above(reach + ROUNDING * np.abs(mid)))
+    rounding = ROUNDING * np.abs(mid)
+    return Ball(mid, _above(reach + rounding))
 
 
 def softmax(scores: list[Ball]) -> list[Ball]:
@@ -136,14 +146,16 @@ def softmax(scores: list[Ball]) -> list[Ball]:
     for own in scores:
         low_sum: Array = np.zeros(())
         high_sum: Array = np.zeros(())
-        for other in scores:
-            if other is own:
-                low_sum, high_sum = low_sum + 1.0, high_sum + 1.0
+        for score in scores:
+            if score is own:
+                low_sum = low_sum + 1.0
+                high_sum = high_sum + 1.0
                 continue
-            gap = other - own
+            gap = score - own
             with np.errstate(over="ignore"):
-                low_sum = low_sum + np.exp(gap.lower) * (1 - LIBRARY_ERROR)
-                high_sum = high_sum + np.exp(gap.upper) * (1 + LIBRARY_ERROR)
+                low_exp, high_exp = np.exp(gap.lower), np.exp(gap.upper)
+                low_sum = low_sum + low_exp * (1 - LIBRARY_ERROR)
+                high_sum = high_sum + high_exp * (1 + LIBRARY_ERROR)
         low_share = (1 - 2.0**-48) / high_sum
         high_share = (1 + 2.0**-48) / low_sum
         shares.append(_between(low_share, np.minimum(high_share, 1.0)))
@@ -158,8 +170,8 @@ def relu(x: Ball) -> Ball:
 def gelu(x: Ball) -> Ball:
     """x times the normal distribution function."""
     mid = x.mid * ndtr(x.mid)
-    rad = GELU_SLOPE * x.rad + LIBRARY_ERROR * np.abs(x.mid)
-    return Ball(mid, _above(rad))
+    of_library = LIBRARY_ERROR * np.abs(x.mid)
+    return Ball(mid, _above(GELU_SLOPE * x.rad + of_library))
 
 
 ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
@@ -183,14 +195,15 @@ class Halves:
 
 def _half_of_size(x: Ball) -> Ball:
     """|x| / 2, the even part of ReLU."""
-    return Ball(np.abs(x.mid) / 2, x.rad / 2 + TINY)
+    mid = np.abs(x.mid) / 2
+    return Ball(mid, x.rad / 2 + TINY)
 
 
 def _even_gelu(x: Ball) -> Ball:
     """x (Phi(x) - 1/2)"""
     mid = x.mid * (ndtr(x.mid) - 0.5)
-    rad = GELU_EVEN_SLOPE * x.rad + LIBRARY_ERROR * np.abs(x.mid)
-    return Ball(mid, _above(rad))
+    of_library = LIBRARY_ERROR * np.abs(x.mid)
+    return Ball(mid, _above(GELU_EVEN_SLOPE * x.rad + of_library))
 
 
 HALVES = {

@@ -102,7 +102,9 @@ class NetworkCertificate:
             "group": self.group,
             "rests_on": RESTS_ON,
         }
-        lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in entries.items()]
+        lines = []
+        for name, value in entries.items():
+            lines.append(f"{json.dumps(name)}: {json.dumps(value)}")
         text = "{\n" + ",\n".join(lines) + "\n}\n"
         digest = hashlib.sha256(text.encode()).hexdigest()
         return text.replace(NO_DIGEST, digest, 1)

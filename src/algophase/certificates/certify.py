@@ -54,7 +54,8 @@ def certify(network: Network) -> NetworkCertificate:
 
 def _certified(network: Network) -> NetworkCertificate:
     form = form_of(network)
-    finite = all(np.isfinite(values).all() for values in weights_of(network).values())
+    weights = weights_of(network).values()
+    finite = all(np.isfinite(values).all() for values in weights)
     network, distilled = _with_program(network) if finite else (network, None)
     task = network.task
     terms, program, frequencies = None, None, None
@@ -104,7 +105,8 @@ def _compact(
     except np.linalg.LinAlgError:  # of weights that no network has
         return None
     part = compact_part(form, right, advice)
-    return part if part["proved_right"] and part["operations_share"] < 1 else None
+    proves_for_less = part["proved_right"] and part["operations_share"] < 1
+    return part if proves_for_less else None
 
 
 def compact_part(form: Form, right: Numbers, advice: Advice) -> dict[str, Any]:
@@ -126,9 +128,12 @@ def _frequencies(network: Network, form: Form, program: Distilled) -> Numbers | 
     if not len(program.frequencies):
         return None
     order = network.task.modulus
-    by_element = form.readout.mid[:, network.task.elements.names.answer]
-    waves = [circle(order, k).numpy() for k in program.frequencies]
-    strengths = [np.square(by_element @ wave).sum(axis=1) for wave in waves]
+    names = network.task.elements.names
+    by_element = form.readout.mid[:, names.answer]
+    strengths = []
+    for k in program.frequencies:
+        coefficients = by_element @ circle(order, k).numpy()
+        strengths.append(np.square(coefficients).sum(axis=1))
     return np.stack(strengths, axis=1).argmax(axis=1)
 
 
@@ -160,6 +165,9 @@ def _group(network: Network) -> dict[str, Any]:
     the second, and the answer. Addition modulo p under its own names needs neither.
     """
     task = network.task
-    table = task.finite_group.table.tolist() if task.group else None
-    elements = None if task.is_addition else [names.tolist() for names in task.elements]
+    table, elements = None, None
+    if task.group:
+        table = task.finite_group.table.tolist()
+    if not task.is_addition:
+        elements = [names.tolist() for names in task.elements]
     return {"order": task.modulus, "table": table, "elements": elements}

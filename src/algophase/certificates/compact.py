@@ -54,8 +54,10 @@ def prove_compact(form: Form, right: NDArray[np.int64], advice: Advice) -> int:
     """How many pairs are right for certain. right: (p, p)."""
     proved = 0
     for rows, margins in least_margins(form, right, advice):
-        is_right = np.arange(form.outputs) == right[rows][..., None]
-        proved += int((is_right | (margins > 0)).all(axis=-1).sum())
+        answers = right[rows][..., None]
+        is_right = np.arange(form.outputs) == answers
+        is_above = is_right | (margins > 0)
+        proved += int(is_above.all(axis=-1).sum())
     return proved
 
 
@@ -69,35 +71,43 @@ def least_margins(
     past: OfRows | None
     if advice.reading is not None and form.stream is not None:
         reading, groups = advice.reading, advice.reading.groups
-        given, past = _merged_units(form, form.stream, reading)
+        units_of, past = _merged_units(form, form.stream, reading)
         written = _merged_writes(form.readout, reading)
-        gaps = [column_distances(form.readout[groups == g]) for g in range(groups.max() + 1)]
+        for group in range(groups.max() + 1):
+            chosen = groups == group
+            gaps.append(column_distances(form.readout[chosen]))
     else:
-        (given, past), written = _all_units(form), form.readout
-    writes, basis, center = exact(advice.writes), exact(advice.basis), exact(advice.center)
+        units_of, past = _all_units(form)
+        written = form.readout
+    writes, basis = exact(advice.writes), exact(advice.basis)
+    center = exact(advice.center)
     left = written - writes @ basis
     offset = center @ left
-    left_gap = column_distances(left * exact(advice.scales[:, None]))
+    scales = exact(advice.scales[:, None])
+    left_gap = column_distances(left * scales)
     for rows in form.slabs():
-        hidden, apart = given(rows)
+        hidden, apart = units_of(rows)
         logits = (hidden @ writes) @ basis + offset
         if past is not None:
             logits = logits + past(rows)
         answers = right[rows]
         off_center = (hidden - center).largest_size / advice.scales
-        norms = np.sqrt(np.square(off_center).sum(axis=-1) + FLOOR)
+        squares = np.square(off_center).sum(axis=-1)
+        norms = np.sqrt(squares + FLOOR)
         bound = norms[..., None] * left_gap[answers]
         for distance, gap in zip(apart, gaps, strict=True):
             bound += distance[..., None] * gap[answers]
         margins = _margins(logits, answers)
-        margins = margins - bound * ROOM - ROUNDING_LEFT * np.abs(margins)
+        rounding = ROUNDING_LEFT * np.abs(margins)
+        margins = margins - bound * ROOM - rounding
         _compare_exactly(form, advice, rows, answers, margins)
         yield rows, margins
 
 
 def _margins(logits: Ball, answers: NDArray[np.int64]) -> Array:
     """How far the right answer's logit is above each at least."""
-    lowest: Array = np.take_along_axis(logits.lower, answers[..., None], axis=-1)
+    chosen = answers[..., None]
+    lowest: Array = np.take_along_axis(logits.lower, chosen, axis=-1)
     return lowest - logits.upper
 
 
@@ -117,20 +127,24 @@ def _compare_exactly(
 
 def column_distances(matrix: Ball) -> Array:
     """Not below the distance of each two columns, (columns, columns)."""
-    products = Ball(matrix.mid.T, matrix.rad.T) @ matrix
+    transposed = Ball(matrix.mid.T, matrix.rad.T)
+    products = transposed @ matrix
     squares = Ball(np.diag(products.mid), np.diag(products.rad))
     sums = squares[:, None] + squares[None]
     distances = sums - products - products
-    return np.sqrt(np.maximum(distances.upper, 0.0)) * ROOM
+    lengths = np.sqrt(np.maximum(distances.upper, 0.0))
+    return lengths * ROOM
 
 
 def _all_units(form: Form) -> tuple[Given, OfRows | None]:
     """What units give without a stream, and what goes past them."""
-    halves, tables = HALVES[form.activation], form.tables
-    if tables is None:
-        activation = ACTIVATIONS[form.activation]
+    halves = HALVES[form.activation]
+    activation = ACTIVATIONS[form.activation]
+    if form.tables is None:
         return (lambda rows: (activation(form.read(rows)), [])), form.past
-    first, second = (_scaled(table @ form.readout, halves.share) for table in tables)
+    of_first, of_second = form.tables
+    first = _scaled(of_first @ form.readout, halves.share)
+    second = _scaled(of_second @ form.readout, halves.share)
 
     def past(rows: slice) -> Ball:
         return first[rows, None] + second[None]
@@ -145,8 +159,10 @@ def _scaled(ball: Ball, factor: float) -> Ball:
 
 def _merged_writes(readout: Ball, reading: Reading) -> Ball:
     """What merged units write: the sum of |alpha_u| W_u over their units, (merged, outputs)."""
-    sums = np.zeros((reading.reads.shape[1], len(reading.owners)))
-    sums[reading.owners, np.arange(len(reading.owners))] = np.abs(reading.factors)
+    merged, units = reading.reads.shape[1], len(reading.owners)
+    sums = np.zeros((merged, units))
+    every_unit = np.arange(units)
+    sums[reading.owners, every_unit] = np.abs(reading.factors)
     return exact(sums) @ readout
 
 
@@ -156,26 +172,35 @@ def _merged_units(form: Form, stream: Stream, reading: Reading) -> tuple[Given, 
     subspace, back = exact(reading.subspace), exact(reading.back)
     width, q = reading.subspace.shape
     kept = back @ stream.into_units  # Y W_in
-    through = (exact(2 * np.eye(q)) - back @ subspace) @ kept  # A
+    twice = exact(2 * np.eye(q))
+    through = (twice - back @ subspace) @ kept  # A
     missed = stream.into_units - subspace @ kept  # N
-    linear = _scaled(subspace @ (through @ form.readout), halves.share)
-    past_bias = stream.past_bias + _scaled(stream.biases @ form.readout, halves.share)
+    through_units = through @ form.readout
+    linear = _scaled(subspace @ through_units, halves.share)
+    of_biases = stream.biases @ form.readout
+    past_bias = stream.past_bias + _scaled(of_biases, halves.share)
     past = stream.written(stream.unembedding + linear, past_bias)
-    own = Ball(
-        np.vstack([through.mid, stream.biases.mid]), np.vstack([through.rad, stream.biases.rad])
-    )
+    mid = np.vstack([through.mid, stream.biases.mid])
+    rad = np.vstack([through.rad, stream.biases.rad])
+    own = Ball(mid, rad)
     reads = exact(reading.reads)
-    apart = own - reads[:, reading.owners] * exact(reading.factors)  # K
-    coordinates = stream.written(subspace, exact(np.zeros(q)))
-    outside = stream.lengths(exact(np.eye(width)) - subspace @ back)  # |x'|
+    merged_reads = reads[:, reading.owners]
+    apart = own - merged_reads * exact(reading.factors)  # K
+    no_bias = exact(np.zeros(q))
+    coordinates = stream.written(subspace, no_bias)
+    identity = exact(np.eye(width))
+    outside = stream.lengths(identity - subspace @ back)  # |x'|
     distances = _distances_of_groups(apart, missed, reading, halves)
 
-    def given(rows: slice) -> tuple[Ball, list[Array]]:
+    def units_of(rows: slice) -> tuple[Ball, list[Array]]:
         z = coordinates(rows)
-        with_one = side_by_side(z, exact(np.ones((*z.shape[:-1], 1))))
-        return halves.even(with_one @ reads), distances(with_one, outside(rows))
+        pairs = z.shape[:-1]
+        ones = exact(np.ones((*pairs, 1)))
+        with_one = side_by_side(z, ones)
+        merged = halves.even(with_one @ reads)
+        return merged, distances(with_one, outside(rows))
 
-    return given, past
+    return units_of, past
 
 
 def _distances_of_groups(
@@ -188,16 +213,20 @@ def _distances_of_groups(
     for group in range(reading.groups.max() + 1):
         chosen = reading.groups == group
         part = apart[:, chosen]
-        squares.append(part @ Ball(part.mid.T, part.rad.T))
-        of_missed = np.square(missed[:, chosen].largest_size).sum()
+        transposed = Ball(part.mid.T, part.rad.T)
+        squares.append(part @ transposed)
+        sizes = missed[:, chosen].largest_size
+        of_missed = np.square(sizes).sum()
         missed_norms.append(np.sqrt(of_missed + FLOOR) * ROOM)
 
     def of_pairs(with_one: Ball, far: Array) -> list[Array]:
         distances = []
         for square, norm in zip(squares, missed_norms, strict=True):
-            form_of_z = ((with_one @ square) * with_one).sum(axis=-1)
-            inside = np.sqrt(np.maximum(form_of_z.upper, 0.0))
-            distances.append((slope * inside + (slope + share) * far * norm) * ROOM)
+            products = (with_one @ square) * with_one
+            form_of_z = products.sum(axis=-1)
+            length = np.sqrt(np.maximum(form_of_z.upper, 0.0))
+            beyond = (slope + share) * far * norm
+            distances.append((slope * length + beyond) * ROOM)
         return distances
 
     return of_pairs

@@ -43,7 +43,8 @@ class _Search:
         if self.rank[0] == 0 and cost >= self.rank[1]:
             return False
         least = margins(self.sample, units, advice)
-        share = float((least.min(axis=1) > 0).mean())
+        is_proved = least.min(axis=1) > 0
+        share = float(is_proved.mean())
         if self.form.stream is None:
             exact_work = self._work_of_open_answers(least)
             if exact_work is not None:
@@ -59,12 +60,14 @@ class _Search:
         """What it takes to compare exactly the answers that are left open, for enough pairs; None
         where the network is right on too few.
         """
-        left_open = (least <= 0).sum(axis=1)[self.sample.is_right]
-        wanted = math.ceil(ENOUGH * len(left_open))
+        open_answers = (least <= 0).sum(axis=1)
+        left_open = open_answers[self.sample.is_right]
+        needed = math.ceil(ENOUGH * len(left_open))
         if not len(left_open):
             return None
-        cheapest = np.sort(left_open)[:wanted]
-        answers = np.where(cheapest > 0, cheapest + 1, 0).sum()
+        cheapest = np.sort(left_open)[:needed]
+        compared = np.where(cheapest > 0, cheapest + 1, 0)
+        answers = compared.sum()
         pairs_per_sampled = self.form.order**2 / len(least)
         return float(answers) * self.form.units * pairs_per_sampled
 
@@ -95,9 +98,9 @@ def find_advice(
 def _tried_on_all(search: _Search, right: Numbers) -> Advice:
     """The cheapest advice that is enough for all pairs, where tries were made on some of them."""
     assert search.best is not None
-    wanted = REACHED * search.accuracy * right.size
+    needed = REACHED * search.accuracy * right.size
     for advice in search.enough_so_far[: -MOST_TRIED_ON_ALL - 1 : -1]:
-        if prove_compact(search.form, right, advice) >= wanted:
+        if prove_compact(search.form, right, advice) >= needed:
             return advice
     return search.best
 
@@ -109,18 +112,20 @@ def _contested(form: Form, right: Numbers, advice: Advice) -> tuple[Contested, .
     for rows, least in least_margins(form, right, advice):
         logits = form.logits(rows).mid
         first = range(form.order)[rows].start
-        is_right = logits.argmax(axis=-1) == right[rows]
+        answers_given = logits.argmax(axis=-1)
+        is_right = answers_given == right[rows]
         accurate += int(is_right.sum())
         for row, b in np.argwhere(is_right).tolist():
+            answer = right[first + row, b]
             left_open = np.flatnonzero(least[row, b] <= 0)
-            answers = left_open[left_open != right[first + row, b]].tolist()
+            answers = left_open[left_open != answer].tolist()
             if answers:
                 entries.append((first + row, b, answers))
             else:
                 proved += 1
-    wanted = max(0, math.ceil(ENOUGH * accurate) - proved)
+    needed = max(0, math.ceil(ENOUGH * accurate) - proved)
     entries.sort(key=lambda entry: len(entry[2]))
-    return tuple(sorted(entries[:wanted]))
+    return tuple(sorted(entries[:needed]))
 
 
 def _try_reading(search: _Search, stream: Stream, start: Numbers | None) -> None:
@@ -137,9 +142,10 @@ def _try_reading(search: _Search, stream: Stream, start: Numbers | None) -> None
     if search.rank[0] > 1 - LITTLE * search.accuracy:
         return
     for least in LEAST_DIRECTIONS:
-        before = len(search.enough_so_far)
-        _try_merging(search, units_of(search.form, sample, stream, groups, least))
-        if len(search.enough_so_far) > before + 1:
+        earlier = len(search.enough_so_far)
+        units = units_of(search.form, sample, stream, groups, least)
+        _try_merging(search, units)
+        if len(search.enough_so_far) > earlier + 1:
             break
 
 
@@ -156,7 +162,8 @@ def _try_merging(search: _Search, units: Units) -> None:
         for read_cut in READ_CUTS:
             part = units.cut(whole, read_cut)
             read = units.read(part)
-            results = [search.enough(units.advice(part, read, cut), read) for cut in WRITE_CUTS]
+            tries = [units.advice(part, read, cut) for cut in WRITE_CUTS]
+            results = [search.enough(advice, read) for advice in tries]
             if not any(results):
                 break
         improved += 1

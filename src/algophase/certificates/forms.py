@@ -76,14 +76,18 @@ class Form:
 
     def logits(self, rows: slice) -> Ball:
         """(rows, p, outputs)"""
-        logits = ACTIVATIONS[self.activation](self.read(rows)) @ self.readout
+        activation = ACTIVATIONS[self.activation]
+        units = activation(self.read(rows))
+        logits = units @ self.readout
         return logits if self.past is None else logits + self.past(rows)
 
 
 def form_of(network: Network) -> Form:
     """The form of a network, or an InputError for one that has none."""
     settings = network.settings
-    weights = {name: exact(values) for name, values in weights_of(network).items()}
+    weights = {}
+    for name, values in weights_of(network).items():
+        weights[name] = exact(values)
     if isinstance(settings, TransformerSettings) and settings.layers == 1:
         return _transformer(network, settings, weights)
     if isinstance(settings, LinearSettings):
@@ -99,14 +103,19 @@ def form_of(network: Network) -> Form:
 def weights_of(network: Network) -> dict[str, np.ndarray]:
     """Its tensors by name, as they are stored."""
     tensors = sorted(network.state_dict().items())
-    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors}
+    weights = {}
+    for name, tensor in tensors:
+        on_cpu = tensor.detach().cpu()
+        weights[name] = on_cpu.contiguous().numpy()
+    return weights
 
 
 def weights_sha256(network: Network) -> str:
     """SHA-256 over every tensor, with its name, precision and shape, by name."""
     digest = hashlib.sha256()
     for name, values in weights_of(network).items():
-        digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        header = f"{name} {values.dtype} {values.shape}"
+        digest.update(header.encode())
         digest.update(values.tobytes())
     return digest.hexdigest()
 
@@ -135,7 +144,8 @@ def _mlp(network: Network, settings: MLPSettings, weights: Weights) -> Form:
     if settings.layer:
         of_second = settings.width if settings.join == "concatenate" else 0
         into_first = weights["W"][: of_second or None]
-        tables = first @ into_first, second @ weights["W"][of_second:]
+        into_second = weights["W"][of_second:]
+        tables = first @ into_first, second @ into_second
         operations = 2 * first.mid.size * settings.hidden
     return Form(order, readout, settings.activation, _sums(tables), None, tables, operations)
 
@@ -155,20 +165,25 @@ def _linear(network: Network, settings: LinearSettings, weights: Weights) -> For
     first = weights["embed1.weight" if own_tables else "embed.weight"]
     second = weights["embed2.weight"] if own_tables else first
     into = _turned(weights["l1.weight"])  # (width, hidden)
+    bias = weights["l1.bias"]
     half = settings.width // 2 if settings.model == "delta" else 0
-    of_first = first @ into[: half or None] + weights["l1.bias"]
-    of_second = second @ into[half:]
+    into_first, into_second = into[: half or None], into[half:]
+    of_first = first @ into_first + bias
+    of_second = second @ into_second
     if settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
-        of_second = of_second + weights["l1.bias"]
-    tables, hidden = (of_first, of_second), settings.hidden
-    order, readout = network.task.modulus, _turned(weights["unembed.weight"])
-    sums, operations = _sums(tables), 2 * first.mid.size * hidden
+        of_second = of_second + bias
+    tables = (of_first, of_second)
+    sums = _sums(tables)
+    order, hidden = network.task.modulus, settings.hidden
+    readout = _turned(weights["unembed.weight"])
+    operations = 2 * first.mid.size * hidden
     if "l2.weight" not in weights:
         return Form(order, readout, "relu", sums, None, tables, operations)
     between = _turned(weights["l2.weight"])
 
     def second_layer(rows: slice) -> Ball:
-        return relu(sums(rows)) @ between + weights["l2.bias"]
+        units = relu(sums(rows))
+        return units @ between + weights["l2.bias"]
 
     return Form(order, readout, "relu", second_layer, None, None, operations, hidden * hidden)
 
@@ -180,28 +195,35 @@ def _turned(matrix: Ball) -> Ball:
 def _transformer(network: Network, settings: TransformerSettings, weights: Weights) -> Form:
     task, p = network.task, network.task.modulus
     table, positions = weights["embed.W_E"], weights["pos_embed.W_pos"]
-    second = table[p : 2 * p] if task.separate_vocabularies else table[:p]
-    tokens = [table[:p] + positions[0], second + positions[1]]
+    first = table[:p]
+    second = table[p : 2 * p] if task.separate_vocabularies else first
+    tokens = [first + positions[0], second + positions[1]]
     if task.equals_sign:
-        tokens.append(table[-1:] + positions[2])
+        equals = table[-1:]
+        tokens.append(equals + positions[2])
     values, outputs = weights["blocks.0.attn.W_V"], weights["blocks.0.attn.W_O"]
     uniform = settings.attention_rate == 0
     if uniform:  # all heads read alike: they are one head of all
         values, outputs = _as_one_head(values, outputs)
+    patterns = _patterns(tokens, settings, weights)
+    into_units, biases = weights["blocks.0.mlp.W_in"], weights["blocks.0.mlp.b_in"]
+    unembedding = weights["unembed.W_U"]
+    past_bias = weights["blocks.0.mlp.b_out"] @ unembedding
+    distinct_rows = table.shape[0] + len(tokens)
     stream = Stream(
         p,
         tokens,
-        _patterns(tokens, settings, weights),
+        patterns,
         values,
         outputs,
-        weights["blocks.0.mlp.W_in"],
-        weights["blocks.0.mlp.b_in"],
-        weights["unembed.W_U"],
-        weights["blocks.0.mlp.b_out"] @ weights["unembed.W_U"],
+        into_units,
+        biases,
+        unembedding,
+        past_bias,
         uniform,
-        table.shape[0] + len(tokens),
+        distinct_rows,
     )
-    readout = weights["blocks.0.mlp.W_out"] @ stream.unembedding
+    readout = weights["blocks.0.mlp.W_out"] @ unembedding
     read = stream.written(stream.into_units, stream.biases)
     past = stream.written(stream.unembedding, stream.past_bias)
     return Form(p, readout, settings.activation, read, past, stream=stream)
@@ -213,8 +235,9 @@ def _as_one_head(values: Ball, outputs: Ball) -> tuple[Ball, Ball]:
     both = []
     for part, axes in ((values, (1, 0, 2)), (outputs, (0, 1, 2))):
         shape = (1, width, -1) if part is values else (1, -1, width)
-        mid = part.mid.transpose(axes).reshape(shape)
-        both.append(Ball(mid, part.rad.transpose(axes).reshape(shape)))
+        mid = part.mid.transpose(axes)
+        rad = part.rad.transpose(axes)
+        both.append(Ball(mid.reshape(shape), rad.reshape(shape)))
     return both[0], both[1]
 
 
@@ -262,13 +285,15 @@ class Stream:
 
         def of_rows(rows: slice) -> Ball:
             height = len(range(self.order)[rows])
-            total = own[None] + exact(np.zeros((height, self.order, 1)))
+            nothing = exact(np.zeros((height, self.order, 1)))
+            total = own[None] + nothing
             for position, pattern in enumerate(self.patterns):
                 shares = pattern[rows] if pattern.shape[0] > 1 else pattern
                 for head in range(self.heads):
                     by_token = carried[position][head]
                     by_pair = by_token[rows, None] if position == 0 else by_token[None]
-                    total = total + shares[..., head, None] * by_pair
+                    share = shares[..., head, None]
+                    total = total + share * by_pair
             return total
 
         return of_rows
@@ -284,26 +309,33 @@ class Stream:
             carried.append(np.stack(by_head, axis=-1))  # (tokens, heads)
 
         def of_rows(rows: slice) -> Array:
-            total = own[None] + np.zeros((len(range(self.order)[rows]), self.order))
+            height = len(range(self.order)[rows])
+            total = own[None] + np.zeros((height, self.order))
             for position, pattern in enumerate(self.patterns):
                 shares = pattern[rows] if pattern.shape[0] > 1 else pattern
                 lengths = carried[position]
                 by_pair = lengths[rows, None] if position == 0 else lengths[None]
-                total = total + (shares.largest_size * by_pair).sum(axis=-1)
+                products = shares.largest_size * by_pair
+                total = total + products.sum(axis=-1)
             return total * (1 + 1e-12)
 
         return of_rows
 
     def _carried(self, token: Ball, matrix: Ball) -> list[Ball]:
         """What each head carries from a position, (tokens, n) per head."""
-        heads = range(self.heads)
-        return [(token @ self.values[h]) @ (self.outputs[h] @ matrix) for h in heads]
+        carried = []
+        for head in range(self.heads):
+            through = self.outputs[head] @ matrix
+            values = token @ self.values[head]
+            carried.append(values @ through)
+        return carried
 
 
 def _norms(rows: Ball) -> Array:
     """Not below the norm of each row."""
     floor = 1e-290  # more than the squares of small numbers can lose by underflow
-    return np.sqrt(np.square(rows.largest_size).sum(axis=-1) + floor) * (1 + 1e-9)
+    squares = np.square(rows.largest_size).sum(axis=-1)
+    return np.sqrt(squares + floor) * (1 + 1e-9)
 
 
 def _patterns(tokens: list[Ball], settings: TransformerSettings, weights: Weights) -> list[Ball]:
@@ -328,12 +360,14 @@ def _scores(tokens: list[Ball], weights: Weights, settings: TransformerSettings)
             query = tokens[-1] @ asks[head]  # (p or 1, e)
             key = token @ offers[head]
             if position == len(tokens) - 1:
-                score = (query * key).sum(axis=1)[None]  # (1, p or 1)
+                products = query * key
+                score = products.sum(axis=1)[None]  # (1, p or 1)
             elif position == 0:
                 score = key @ _turned(query)  # (p, p or 1)
             else:
                 score = query @ _turned(key)  # (1, p)
-            by_head.append((score * root).reshape(*score.shape, 1))
+            scaled = score * root
+            by_head.append(scaled.reshape(*score.shape, 1))
         by_position.append(side_by_side(*by_head))
     return by_position
 

@@ -45,8 +45,9 @@ def count_operations(form: Form, advice: Advice) -> Operations:
         shared = _shared(stream, form)
         compact = shared + _reading(stream, form, advice.reading)
         columns = form.units + form.outputs
+        combined = _combined(stream) * columns
         brute = shared + _carried(stream, columns)
-        brute += pairs * (_combined(stream) * columns + brute_by_pair)
+        brute += pairs * (combined + brute_by_pair)
     return Operations(compact + _writing(form, advice), brute)
 
 
@@ -57,12 +58,20 @@ def _nonzero(matrix: Array) -> int:
 def _writing(form: Form, advice: Advice) -> int:
     """What merged units write, the bound on what S B misses, and answers that are left open."""
     outputs, merged = form.outputs, len(advice.writes)
-    read_groups = 0 if advice.reading is None else int(advice.reading.groups.max()) + 1
+    read_groups = 0
+    if advice.reading is not None:
+        read_groups = int(advice.reading.groups.max()) + 1
     writes, basis = _nonzero(advice.writes), _nonzero(advice.basis)
-    fixed = writes * outputs + merged * outputs + merged * _column_pairs(outputs)
-    by_pair = writes + basis + merged + (read_groups + 1) * outputs
+    left = writes * outputs  # R = Y - S B
+    offset = merged * outputs  # mu R
+    distances = merged * _column_pairs(outputs)
+    logits = writes + basis
+    norm = merged
+    bounds = (read_groups + 1) * outputs
+    by_pair = logits + norm + bounds
     exact_answers = sum(len(answers) + 1 for _, _, answers in advice.contested)
-    return fixed + form.order**2 * by_pair + merged * exact_answers
+    by_all_pairs = form.order**2 * by_pair
+    return left + offset + distances + by_all_pairs + merged * exact_answers
 
 
 def _column_pairs(columns: int) -> int:
@@ -76,7 +85,8 @@ def _shared(stream: Stream, form: Form) -> int:
     readout = (form.units + 1) * width * form.outputs
     if stream.uniform:
         return values + readout
-    scores = stream.token_rows * inner * len(stream.tokens[-1].mid)
+    asking = len(stream.tokens[-1].mid)
+    scores = stream.token_rows * inner * asking
     return 3 * values + scores + readout
 
 
@@ -85,17 +95,29 @@ def _reading(stream: Stream, form: Form, reading: Reading) -> int:
     width, q = reading.subspace.shape
     units, outputs, inner = form.units, form.outputs, stream.inner_width
     groups = int(reading.groups.max()) + 1
-    fixed = q * width * units + q * width * q + q * q * units + width * q * units  # Y W_in, A, N
-    fixed += (q + 1) * units + (q + 1) * (q + 1) * units  # K, and K K^T
-    fixed += units * _column_pairs(outputs) + units * outputs  # distances of columns, merged units
-    fixed += q * units * outputs + width * q * outputs + units * outputs  # the linear share
+    kept = q * width * units  # Y W_in
+    through = q * width * q + q * q * units  # A
+    missed = width * q * units  # N
+    fixed = kept + through + missed
+    apart = (q + 1) * units  # K
+    squares = (q + 1) * apart  # K K^T
+    fixed += apart + squares
+    distances = units * _column_pairs(outputs)
+    merged_writes = units * outputs
+    fixed += distances + merged_writes
+    linear = q * units * outputs + width * q * outputs
+    linear_bias = units * outputs
+    fixed += linear + linear_bias
     fixed += _carried(stream, q + outputs)
-    outside = 2 * q * width
-    fixed += (inner + stream.distinct_rows) * outside + stream.distinct_rows * inner * width
-    norms = stream.heads * stream.token_rows + len(stream.tokens[-1].mid)
-    fixed += (norms + units) * width
+    outside = 2 * q * width  # of a row
+    fixed += (inner + stream.distinct_rows) * outside
+    fixed += stream.distinct_rows * inner * width
+    asking = len(stream.tokens[-1].mid)
+    norms = stream.heads * stream.token_rows + asking + units
+    fixed += norms * width
     by_pair = _combined(stream) * (q + outputs + 1)
-    by_pair += _nonzero(reading.reads) + groups * (_column_pairs(q + 1) + q + 1)
+    quadratic = _column_pairs(q + 1) + q + 1
+    by_pair += _nonzero(reading.reads) + groups * quadratic
     return fixed + form.order**2 * by_pair
 
 
@@ -103,8 +125,11 @@ def _carried(stream: Stream, columns: int) -> int:
     """Tables of what heads carry, and the last position itself, times a matrix with so many
     columns.
     """
-    inner, width = stream.inner_width, stream.into_units.shape[0]
-    return (inner * width + stream.distinct_rows * (inner + width)) * columns
+    inner = stream.inner_width
+    width = stream.into_units.shape[0]
+    of_outputs = inner * width
+    of_rows = stream.distinct_rows * (inner + width)
+    return (of_outputs + of_rows) * columns
 
 
 def _combined(stream: Stream) -> int:

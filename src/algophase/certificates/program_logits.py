@@ -25,7 +25,8 @@ Term = tuple[str, Matrix, Matrix]
 def group_terms(program: DistilledGroup, order: int) -> list[Term]:
     """The program of a network on a group that is not cyclic."""
     formula = program.formula
-    terms = [_term("function", np.ones((1, 1)), formula.function(order)[None])]
+    values = formula.function(order)
+    terms = [_term("function", np.ones((1, 1)), values[None])]
     for name in ("left", "right", "readout"):
         products = getattr(formula, name)
         if products is not None:
@@ -44,21 +45,24 @@ def cyclic_terms(program: Distilled, order: int) -> list[Term]:
     of_answer: list[tuple[Array, Array]] = []  # by d, by c - s
     of_sum: list[tuple[Array, Array]] = []  # by s, by c
     for row, k in enumerate(program.frequencies):
-        angles = 2 * np.pi * (k * np.arange(order) % order) / order
+        turns = k * np.arange(order) % order
+        angles = 2 * np.pi * turns / order
         cosine, sine = np.cos(angles), np.sin(angles)
         of_answer.append((program.profiles[row], cosine))
         if program.sine_profiles is not None:
             of_answer.append((program.sine_profiles[row], -sine))
         if program.readout is not None:
-            of_sum.append((cosine, program.readout[row].real))
-            of_sum.append((sine, -program.readout[row].imag))
+            readout = program.readout[row]
+            of_sum.append((cosine, readout.real))
+            of_sum.append((sine, -readout.imag))
     if program.offsets is not None:
         of_sum.append((np.ones(order), program.offsets))
     terms = []
     for name, products in (("answer", of_answer), ("readout", of_sum)):
         if products:
             first, second = zip(*products, strict=True)
-            terms.append(_term(name, np.stack(first, axis=1), np.stack(second)))
+            left, right = np.stack(first, axis=1), np.stack(second)
+            terms.append(_term(name, left, right))
     return terms
 
 
@@ -71,19 +75,24 @@ def program_rows(terms: list[Term], group: Group, elements: Elements) -> Program
     number stands for.
     """
     table, inverses = group.table, group.inverses
-    products = [(name, exact(first) @ exact(second)) for name, first, second in terms]
+    products = []
+    for name, first, second in terms:
+        products.append((name, exact(first) @ exact(second)))
     y, z = elements.second[:, None], elements.answer
 
     def rows(chosen: slice) -> Ball:
         x = elements.first[chosen, None, None]
         after_x = table[inverses[x], z]
-        between = table[after_x, inverses[y]]
+        of_inverse = inverses[y]
+        between = table[after_x, of_inverse]
+        before_y, difference = table[z, of_inverse], table[x, of_inverse]
+        nothing = np.zeros_like(between)
         at = {
             "left": (y, after_x),
-            "right": (x, table[z, inverses[y]]),
+            "right": (x, before_y),
             "readout": (table[x, y], z),
-            "function": (np.zeros_like(between), between),
-            "answer": (table[x, inverses[y]], between),
+            "function": (nothing, between),
+            "answer": (difference, between),
         }
         total = exact(np.zeros(between.shape))
         for name, product in products:

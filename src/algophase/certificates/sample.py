@@ -15,14 +15,14 @@ MOST_PAIRS = 5000  # that a try is tested on
 class Sample:
     """Some pairs of a network, without errors.
 
-    given: what units give in a proof that keeps them as they are, (pairs, units); past: what goes
+    results: what units give in a proof that keeps them as they are, (pairs, units); past: what goes
         past them, (pairs, outputs). logits: the network's own.
     stream: of a transformer, (pairs, d); direct: what goes past the units of the network itself.
     rows: the first operands of these pairs; right: their answers, (pairs,).
     readout: centered over the outputs, which changes no difference of two logits.
     """
 
-    given: Array
+    results: Array
     past: Array
     logits: Array
     stream: Array | None
@@ -43,29 +43,36 @@ def sample_of(form: Form, right: Numbers) -> Sample:
     of one coset.
     """
     count = max(1, min(form.order, MOST_PAIRS // form.order))
-    chosen = np.sort(np.random.default_rng(0).permutation(form.order)[:count])
+    shuffled = np.random.default_rng(0).permutation(form.order)
+    chosen = np.sort(shuffled[:count])
     stream = None
     if form.stream is not None:
         width = form.stream.into_units.shape[0]
-        stream = form.stream.written(exact(np.eye(width)), exact(np.zeros(width)))
+        identity, no_bias = exact(np.eye(width)), exact(np.zeros(width))
+        stream = form.stream.written(identity, no_bias)
     reads, directs, streams = [], [], []
+    nothing = np.zeros((form.order, form.outputs))
     for row in chosen.tolist():
         rows = slice(row, row + 1)
         reads.append(form.read(rows).mid[0])
-        shape = (form.order, form.outputs)
-        directs.append(np.zeros(shape) if form.past is None else form.past(rows).mid[0])
+        if form.past is None:
+            directs.append(nothing)
+        else:
+            directs.append(form.past(rows).mid[0])
         if stream is not None:
             streams.append(stream(rows).mid[0])
     read, direct = np.concatenate(reads), np.concatenate(directs)
-    readout = form.readout.mid - form.readout.mid.mean(axis=1, keepdims=True)
-    units = ACTIVATIONS[form.activation](exact(read)).mid
-    given, past = units, direct
+    means = form.readout.mid.mean(axis=1, keepdims=True)
+    readout = form.readout.mid - means
+    activation = ACTIVATIONS[form.activation]
+    units = activation(exact(read)).mid
+    results, past = units, direct
     halves = HALVES[form.activation]
     if form.tables is not None or form.stream is not None:
-        given = halves.even(exact(read)).mid
+        results = halves.even(exact(read)).mid
         past = direct + halves.share * read @ readout
     return Sample(
-        given,
+        results,
         past,
         units @ readout + direct,
         np.concatenate(streams) if streams else None,
@@ -80,16 +87,17 @@ def distances(matrix: Array) -> Array:
     """Of each two columns."""
     products = matrix.T @ matrix
     squares = np.diag(products)
-    return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
+    sums = squares[:, None] + squares
+    return np.sqrt(np.maximum(sums - 2 * products, 0.0))
 
 
 @dataclass(frozen=True)
 class ReadUnits:
-    """Merged units on the sample's pairs: what they give (pairs, merged) and write
+    """Merged units on the sample's pairs: their results (pairs, merged), what they write
     (merged, outputs), what goes past them, and the bound of what merging them misses.
     """
 
-    given: Array
+    results: Array
     written: Array
     past: Array
     bound: Array
@@ -103,15 +111,17 @@ def read_units(
     halves = HALVES[form.activation]
     coordinates = sample.stream @ reading.subspace
     ones = np.ones((len(coordinates), 1))
-    rho = np.concatenate([coordinates, ones], axis=1) @ reading.reads
+    with_one = np.concatenate([coordinates, ones], axis=1)
+    rho = with_one @ reading.reads
     read = sample.stream @ stream.into_units.mid + stream.biases.mid
     written = np.zeros((rho.shape[1], sample.readout.shape[1]))
-    np.add.at(written, reading.owners, np.abs(reading.factors)[:, None] * sample.readout)
-    given = halves.even(exact(rho)).mid
+    sizes = np.abs(reading.factors)
+    np.add.at(written, reading.owners, sizes[:, None] * sample.readout)
+    results = halves.even(exact(rho)).mid
     past = sample.direct + halves.share * read @ sample.readout
-    apart = read - rho[:, reading.owners] * reading.factors
-    bound = _reading_bound(sample, stream, reading, halves, apart, outside)
-    return ReadUnits(given, written, past, bound)
+    merged = rho[:, reading.owners] * reading.factors
+    bound = _reading_bound(sample, stream, reading, halves, read - merged, outside)
+    return ReadUnits(results, written, past, bound)
 
 
 def _reading_bound(
@@ -129,16 +139,19 @@ def _reading_bound(
     bound: Array = np.zeros((len(apart), sample.readout.shape[1]))
     for group in range(int(reading.groups.max()) + 1):
         chosen = reading.groups == group
-        length = halves.slope * np.linalg.norm(apart[:, chosen], axis=1)
-        length += (halves.slope + halves.share) * outside * np.linalg.norm(missed[:, chosen])
-        bound += length[:, None] * distances(sample.readout[chosen])[sample.right]
+        lengths = np.linalg.norm(apart[:, chosen], axis=1)
+        norm = np.linalg.norm(missed[:, chosen])
+        beyond = (halves.slope + halves.share) * outside * norm
+        lengths = halves.slope * lengths + beyond
+        gaps = distances(sample.readout[chosen])
+        bound += lengths[:, None] * gaps[sample.right]
     return bound
 
 
 def as_they_are(sample: Sample) -> ReadUnits:
     """Units that are not merged."""
     no_bound = np.zeros(sample.past.shape)
-    return ReadUnits(sample.given, sample.readout, sample.past, no_bound)
+    return ReadUnits(sample.results, sample.readout, sample.past, no_bound)
 
 
 def margins(sample: Sample, units: ReadUnits, advice: Advice) -> Array:
@@ -146,11 +159,14 @@ def margins(sample: Sample, units: ReadUnits, advice: Advice) -> Array:
     right answer itself.
     """
     left = units.written - advice.writes @ advice.basis
-    logits = units.given @ (units.written - left) + advice.center @ left + units.past
-    off_center = np.linalg.norm((units.given - advice.center) / advice.scales, axis=1)
+    offset = advice.center @ left
+    logits = units.results @ (units.written - left) + offset + units.past
+    deviations = (units.results - advice.center) / advice.scales
+    off_center = np.linalg.norm(deviations, axis=1)
     gaps = distances(left * advice.scales[:, None])
     bound = units.bound + off_center[:, None] * gaps[sample.right]
     rows = np.arange(len(logits))
-    least = logits[rows, sample.right][:, None] - logits - bound
+    of_right = logits[rows, sample.right]
+    least = of_right[:, None] - logits - bound
     least[rows, sample.right] = np.inf
     return np.asarray(least)

@@ -71,37 +71,51 @@ def decided(logits: Ball, right: NDArray[np.int64]) -> tuple[NDArray[np.bool_], 
     of_right = right[..., None]
     lowest = np.take_along_axis(logits.lower, of_right, axis=-1)[..., 0]
     highest = np.take_along_axis(logits.upper, of_right, axis=-1)[..., 0]
-    is_other = np.arange(logits.shape[-1]) != of_right
-    highest_other = np.where(is_other, logits.upper, -np.inf).max(axis=-1)
-    lowest_other = np.where(is_other, logits.lower, -np.inf).max(axis=-1)
-    return lowest > highest_other, lowest_other > highest
+    outputs = np.arange(logits.shape[-1])
+    is_wrong = outputs != of_right
+    upper = np.where(is_wrong, logits.upper, -np.inf)
+    lower = np.where(is_wrong, logits.lower, -np.inf)
+    highest_wrong = upper.max(axis=-1)
+    lowest_wrong = lower.max(axis=-1)
+    return lowest > highest_wrong, lowest_wrong > highest
 
 
 def centered(logits: Ball) -> Ball:
     """Without the mean over the last axis."""
-    mean = logits.sum(axis=-1).over(float(logits.shape[-1]))
+    outputs = float(logits.shape[-1])
+    mean = logits.sum(axis=-1).over(outputs)
     return logits - mean.reshape(*mean.shape, 1)
 
 
 def _add(sums: _Sums, labels: Ball, program: Ball) -> None:
-    whole, error = centered(labels), centered(labels - program)
-    for total, ball in ((sums.whole, whole), (sums.error, error)):
-        total += [np.square(ball.smallest_size).sum(), np.square(ball.largest_size).sum()]
+    whole = centered(labels)
+    error = centered(labels - program)
+    sums.whole += _squares(whole)
+    sums.error += _squares(error)
     largest = [error.smallest_size.max(), error.largest_size.max()]
     sums.largest = np.maximum(sums.largest, largest)
+
+
+def _squares(ball: Ball) -> Array:
+    """The sum of squares, as (lowest, highest)."""
+    lowest = np.square(ball.smallest_size).sum()
+    highest = np.square(ball.largest_size).sum()
+    return np.array([lowest, highest])
 
 
 def _enclosures(sums: _Sums) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     """Of the largest difference, and of 1 - error / whole. None where a number is not finite, or
     nothing is explained since there is nothing.
     """
-    if not (np.isfinite(sums.largest).all() and np.isfinite(sums.whole).all()):
+    ends = np.concatenate([sums.largest, sums.whole])
+    if not np.isfinite(ends).all():
         return None, None
-    low, high = sums.largest
-    difference = (float(low * (1 - ROOM)), float(high * (1 + ROOM)))
-    if not sums.whole[0] > 0:
+    low, high = sums.largest.tolist()
+    difference = (low * (1 - ROOM), high * (1 + ROOM))
+    whole_low, whole_high = sums.whole.tolist()
+    if not whole_low > 0:
         return difference, None
-    left_low = sums.error[0] / sums.whole[1]
-    left_high = sums.error[1] / sums.whole[0]
-    share = (float(1 - left_high - ROOM), float(1 - left_low + ROOM))
+    error_low, error_high = sums.error.tolist()
+    left_low, left_high = error_low / whole_high, error_high / whole_low
+    share = (1 - left_high - ROOM, 1 - left_low + ROOM)
     return difference, share
