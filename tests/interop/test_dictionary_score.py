@@ -119,6 +119,7 @@ def test_lengths_and_the_kind_of_array_do_not_matter() -> None:
     drawn = PIZZA.oracle + 0.1 * noise(8, PIZZA.width, 1) / PIZZA.width**0.5
     as_tensor = torch.nn.Parameter(torch.from_numpy(drawn * 7))
     assert dictionary_score(as_tensor, PIZZA).score == dictionary_score(drawn, PIZZA).score
+    assert dictionary_score(PIZZA.oracle * 1e200, PIZZA).score == 1  # whose squares are infinite
 
 
 def test_latents_that_never_fire_are_left_out() -> None:
@@ -134,6 +135,10 @@ def test_what_cannot_be_scored_is_said() -> None:
         dictionary_score(noise(PIZZA.width, 30, 0), PIZZA)
     with pytest.raises(InputError, match="NaN"):
         dictionary_score(np.full((2, PIZZA.width), np.nan), PIZZA)
+    with pytest.raises(InputError, match="complex numbers; they must be real"):
+        dictionary_score(PIZZA.oracle * 1j, PIZZA)
+    with pytest.raises(InputError, match="truth is 'features'; give what known_features"):
+        dictionary_score(PIZZA.oracle, "features")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="two axes"):
         dictionary_score(np.zeros(4), PIZZA)
     with pytest.raises(InputError, match="never fires"):

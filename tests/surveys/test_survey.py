@@ -13,18 +13,21 @@ import sys
 import time
 from pathlib import Path
 
+import numpy
 import pandas
 import pytest
 import torch
 from commands import invoke
 from released_files import write_released
 
+from algophase.cli.survey import _boundaries
 from algophase.core.errors import InputError
 from algophase.core.settings import TaskSettings, TransformerSettings
 from algophase.explore.networks import Networks
 from algophase.explore.visible_runs import open_sweep
 from algophase.networks import build
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.runs.runs import Runs
 from algophase.storage import save
 from algophase.surveys.survey import Surveyed, make_survey, survey
 
@@ -143,6 +146,8 @@ def test_a_missing_config_costs_the_rate_alone(tmp_path: Path) -> None:
     assert here(folder, table).new == 1
     unknown = rows(table).loc["B_0.5"]
     assert unknown.rate_from == "unknown"
+    assert unknown.cautions[0].startswith("its config config_B_0.5.json is missing")
+    assert "config_B_0.5.json is missing: activation relu, sizes by the tensors" in unknown.cautions
     assert "attention_rate" not in unknown or pandas.isna(unknown.attention_rate)
     assert unknown.verdict == stated.verdict
     assert unknown.accuracy == pytest.approx(stated.accuracy)
@@ -178,6 +183,37 @@ def test_a_network_that_diverged_has_a_row(folder: Path, tmp_path: Path) -> None
     assert (row.verdict, row.accuracy, row.epochs) == ("not learned", 0, 20000)
     assert "its training diverged" in row.cautions[0]
     assert "3 runs" in invoke("runs", table).output
+
+
+def test_files_that_are_no_files(folder: Path, tmp_path: Path) -> None:
+    """A named pipe is not waited for. Two empty files are of two kinds."""
+    os.mkfifo(folder / "pipe.pt")
+    (folder / "gone.pt").symlink_to(folder / "nothing.pt")
+    (folder / "empty.pt").touch()
+    (folder / "empty.safetensors").touch()
+    (folder / "folder.pt").mkdir()
+    surveyed = here(folder, tmp_path / "table.parquet")
+    reasons = {Path(row["path"]).name: row["reason"] for row in surveyed.unreadable}
+    assert "not a regular file" in reasons["pipe.pt"]
+    assert "does not exist" in reasons["gone.pt"]
+    assert "not a readable .pt file (truncated or corrupt): it is empty" in reasons["empty.pt"]
+    assert "not a readable safetensors file" in reasons["empty.safetensors"]
+
+
+def test_boundaries_of_many_widths() -> None:
+    """Networks of one width are a population of their own among those of many."""
+    generator = numpy.random.default_rng(0)
+    rates = numpy.linspace(0, 1, 60)
+    widths = [*[128] * 30, *range(40, 70)]
+    generator.shuffle(widths)
+    frame = pandas.DataFrame({"attention_rate": rates, "width": [float(width) for width in widths]})
+    frame["run_id"] = [f"run{number}" for number in range(60)]
+    frame["verdict"] = ["Pizza" if rate < 0.6 else "Clock" for rate in rates]
+    frame["accuracy"], frame["kind"], frame["rate_from"] = 1.0, "transformer", "file"
+    lines = _boundaries(Runs.of(frame, "made"))
+    assert len(lines) == 2
+    assert "(30 networks, width 128)" in lines[0]
+    assert "(30 networks, other widths)" in lines[1]
 
 
 def test_workers_give_the_same_table(folder: Path, tmp_path: Path) -> None:

@@ -45,3 +45,12 @@ def test_files_in_folders_each_once(tmp_path: Path) -> None:
     tree = find_files([tmp_path, tmp_path / "a", tmp_path / "a" / "x.pt"])
     assert len(tree.files) == 2
     assert dict(tree.others) == {".txt": 1}
+
+
+def test_a_file_is_found_before_a_link_to_it(tmp_path: Path) -> None:
+    """Its config lies beside the file, not beside the link."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "z").mkdir()
+    (tmp_path / "z" / "model_x.pt").write_text("")
+    (tmp_path / "a" / "link.pt").symlink_to(tmp_path / "z" / "model_x.pt")
+    assert find_files([tmp_path]).files == [tmp_path / "z" / "model_x.pt"]

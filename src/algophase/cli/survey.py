@@ -1,6 +1,7 @@
 """`algophase survey`: every network in a tree of folders, as one table."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 EXAMPLE = "algophase survey networks/ -o networks.parquet"
 MOST_NAMED = 10  # files that could not be read
 STATED = ("file", "path", "option")  # where an attention rate is from that nobody assumed
+SOURCES = {
+    "assumed": "assumed to be 1, which the file does not say",
+    "unknown": "unknown (--setting or --attention-rate says it)",
+}
 FEWEST = 20  # accurate networks for a phase boundary to be fitted
 FEWEST_RATES = 5  # and different rates
 
@@ -108,10 +113,10 @@ def _summary(surveyed: "Surveyed") -> list[str]:
     head = f"{counted(surveyed.rows, 'network')} ({surveyed.new} new): {', '.join(verdicts)}"
     lines = [head, *_boundaries(runs), f"table: {surveyed.table}"]
     if "rate_from" in frame:
-        for source in ("assumed", "unknown"):
+        for source, words in SOURCES.items():
             count = int((frame["rate_from"] == source).sum())
             if count:
-                lines.append(f"attention rate {source}: {counted(count, 'network')}")
+                lines.append(f"attention rate {words}: {counted(count, 'network')}")
     unknown = _number_without_activation(frame)
     if unknown:
         lines.append(f"activation unknown: {counted(unknown, 'network')}")
@@ -130,7 +135,10 @@ def _boundaries(runs: "Runs") -> list[str]:
     if "rate_from" not in runs or "verdict" not in runs:
         return []
     lines = []
-    for group in runs.where(runs["rate_from"].isin(STATED)).groups():
+    groups = list["Runs"]()
+    for population in runs.where(runs["rate_from"].isin(STATED)).groups():
+        groups += _by_width(population)
+    for group in groups:
         accurate = group.accurate
         if len(accurate) < FEWEST or accurate["_rate"].nunique() < FEWEST_RATES:
             continue
@@ -140,6 +148,22 @@ def _boundaries(runs: "Runs") -> list[str]:
             of = f"{counted(len(accurate), 'network')}{', ' if group.label else ''}{group.label}"
             lines.append(f"by attention rate, half are {' and '.join(texts)} ({of})")
     return lines
+
+
+def _by_width(group: "Runs") -> list["Runs"]:
+    """Networks of many widths, those of the most common width apart: a boundary depends on width.
+    Groups have one width each otherwise.
+    """
+    if not group.continuous_width:
+        return [group]
+    widths = group["width"]
+    most_common = widths.mode()[0]
+    has_it = widths == most_common
+    if has_it.sum() < FEWEST:
+        return [group]
+    prefix = f"{group.label}, " if group.label else ""
+    parts = {f"width {most_common:g}": has_it, "other widths": ~has_it}
+    return [replace(group.where(mask), label=f"{prefix}{name}") for name, mask in parts.items()]
 
 
 def _number_without_activation(frame: "pandas.DataFrame") -> int:

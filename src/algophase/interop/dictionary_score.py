@@ -151,7 +151,7 @@ def dictionary_score(
         >>> dictionary_score(noise, truth).score < 0.05
         True
     """
-    truths = [truth] if isinstance(truth, KnownFeatures) else list(truth)
+    truths = _truths(truth)
     blocks = [feature.directions for one in truths for feature in one.features]
     if not blocks:
         raise InputError("there are no known features to score a dictionary by")
@@ -184,10 +184,24 @@ def dictionary_score(
     )
 
 
+def _truths(truth: object) -> list[KnownFeatures]:
+    truths = list[KnownFeatures]()
+    for one in truth if isinstance(truth, list | tuple) else [truth]:
+        if not isinstance(one, KnownFeatures):
+            raise InputError(
+                f"truth is {shown(one)}; give what known_features or read_features returns"
+            )
+        truths.append(one)
+    return truths
+
+
 def _array(values: Any, name: str) -> Array:
     """An array or a tensor, wherever it is and whether or not it has gradients, in float64."""
     if hasattr(values, "detach"):
-        values = values.detach().cpu().double()
+        values = values.detach().cpu()
+        values = values if values.is_complex() else values.double()
+    if np.iscomplexobj(values):
+        raise InputError(f"{name} has complex numbers; they must be real")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -208,6 +222,8 @@ def _latents(decoder: Any, width: int, activations: Any) -> Array:
             f"decoder has shape {rows.shape}; it must be (latents, {width}), the width of the "
             f"activations{turned}"
         )
+    largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+    rows = rows / np.where(largest > 0, largest, 1.0)  # squares of very large numbers overflow
     lengths = np.linalg.norm(rows, axis=1)
     is_used = lengths > 0
     if activations is not None:

@@ -477,13 +477,13 @@ class Runs:
             for key in MATCHED
             if key in self.frame and not (key == "width" and self.continuous_width)
         ]
-        keys = [key for key in keys if 1 < self.frame[key].astype(str).nunique() <= 2 * MOST_GROUPS]
+        keys = [key for key in keys if 1 < _in_words(self.frame[key]).nunique() <= 2 * MOST_GROUPS]
         if not keys:
             return [self]
         if "group" in keys and "modulus" in keys:
             keys.remove("modulus")  # the group's name says it
         groups = []
-        columns = [self.frame[key].astype(str) for key in keys]
+        columns = [_in_words(self.frame[key]) for key in keys]
         for values, frame in self.frame.groupby(columns, sort=True):
             settings = zip(keys, values, strict=True)
             label = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings)
@@ -530,6 +530,13 @@ def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Ser
         return pandas.to_numeric(table[column]).astype(float)
     except (ValueError, TypeError):
         raise InputError(f"column {column} of {name} is not all numbers") from None
+
+
+def _in_words(column: "pandas.Series[Any]") -> "pandas.Series[str]":
+    """Settings as labels: beside networks without a width, 128 is 128.0 in a table."""
+    if column.dtype.kind == "f":
+        return column.map("{:g}".format)
+    return column.astype(str)
 
 
 def comparable_setting(value: object) -> object:

@@ -19,6 +19,7 @@ from algophase.core.errors import InputError, NotFinite
 from algophase.core.settings import NetworkSettings, TaskSettings
 from algophase.core.wording import counted
 from algophase.networks import Network, build, template
+from algophase.storage._mistaken import check_no_text
 from algophase.storage.files import clean_id, size_of
 
 MOST_TENSORS = 2048  # of one network: 128 layers of 16. A template of a layer takes 20 kB and 2 ms
@@ -74,8 +75,11 @@ def check_together(tensors: Mapping[str, Tensor]) -> None:
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], bytes]:
     """The tensors of a safetensors file, and its content."""
     size = size_of(path)
+    if size == 0:
+        raise _unreadable(path, "it is empty")
     try:
         with path.open("rb") as file:
+            check_no_text(path, file)
             _check_header(path, file, size)
             file.seek(0)
             content = file.read()

@@ -137,7 +137,7 @@ def _load_or_row(question: Question) -> Loaded | dict[str, Any]:
     try:
         return _load(question)
     except RateMissing as error:
-        columns = _columns_at_all_rates(question, str(error))
+        columns = _columns_at_all_rates(question, _without_path(error, question.path))
     except ActivationMissing as error:
         columns = _columns_with_all_activations(question, error)
     except NotFinite as error:
@@ -284,7 +284,10 @@ def _in_common(question: Question, alternatives: Alternatives, reason: str) -> d
     if "verdict" not in common:  # a row with the paper's label alone would be an older version's
         common.pop("paper_label", None)
     common["id"] = rows[0]["run_id"]
-    common[CAUTIONS] = [reason.partition(";")[0], alternatives.sentence]
+    shared = list(rows[0].get(CAUTIONS, []))
+    for row in rows[1:]:
+        shared = [note for note in shared if note in row.get(CAUTIONS, [])]
+    common[CAUTIONS] = [reason.partition(";")[0], alternatives.sentence, *shared]
     if "accuracy" not in common:
         accuracies = [row["accuracy"] for row in rows]
         common["accuracy"] = min(accuracies)

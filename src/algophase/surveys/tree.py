@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -44,6 +45,7 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Tree:
         candidates += _inside(path) if path.is_dir() else [path]
     files = list[Path]()
     others = Counter[str]()
+    candidates.sort(key=os.path.islink)  # a link is found last: configs lie beside the file
     for path in distinct(candidates):
         if path.suffix in SUFFIXES:
             files.append(path)
@@ -120,13 +122,14 @@ class Question:
 
     def digest(self) -> str:
         """Of the file, the configs beside it, what is said about them, and the code. Of the path,
-        only what is read from it is part: a file that was moved is recognized.
+        only what is read from it is part, and its suffix: a file that was moved is recognized.
         """
         about = {
             "reading": {name: str(value) for name, value in asdict(self.reading).items()},
             "operation": self.operation,
             "thresholds": asdict(self.thresholds),
             "in_path": dict(self.in_path),
+            "suffix": self.path.suffix,
             "activation_in_path": activation_in_path(self.path),
             "code": code_digest("storage/formats", "surveys"),
         }
@@ -140,6 +143,8 @@ def _digest_of_file(path: Path) -> bytes:
     """One that cannot be read has a digest, too: its row says why."""
     digest = hashlib.sha256()
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a named pipe would wait for ever
+            return b"no regular file"
         with path.open("rb") as file:
             while piece := file.read(PIECE):
                 digest.update(piece)

@@ -1,5 +1,6 @@
 """Networks of the authors' layout whose config is lost."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,67 @@ def test_an_even_vocabulary_may_be_of_two_kinds(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fit 2 networks"):
         load(path, attention_rate=0.5)
     assert load(path, attention_rate=0.5, modulus=8).task.modulus == 8
+
+
+def test_a_config_may_have_the_name_of_its_network(tmp_path: Path) -> None:
+    settings = TransformerSettings(width=16, attention_rate=0.5)
+    network = initialize(RunSettings(task=TaskSettings(7), network=settings))
+    write_released(tmp_path, network, "x").rename(tmp_path / "model_x.json")
+    assert rate_of(tmp_path / "model_x.pt") == 0.5
+
+
+def rate_of(path: Path) -> float:
+    settings = load(path).settings
+    assert isinstance(settings, TransformerSettings)
+    return settings.attention_rate
+
+
+def test_an_equals_sign_does_not_tell_the_rate(tmp_path: Path) -> None:
+    """Nanda et al. have the same tensors, at rate 1. Their files hold more than a state dict."""
+    settings = TransformerSettings(width=16, attention_rate=0.5)
+    network = initialize(RunSettings(task=TaskSettings(7, equals_sign=True), network=settings))
+    config = write_released(tmp_path, network, "x")
+    config.unlink()
+    with pytest.raises(RateMissing, match=r"config_x\.json is missing"):
+        load(tmp_path / "model_x.pt")
+    assert load(tmp_path / "model_x.pt", attention_rate=0.5).settings == settings
+    tensors = torch.load(tmp_path / "model_x.pt", weights_only=True)
+    torch.save({"model": tensors, "config": {"p": 7}}, tmp_path / "model_y.pt")
+    assert rate_of(tmp_path / "model_y.pt") == 1
+    torch.save(tensors, tmp_path / "1200.pt")
+    assert rate_of(tmp_path / "1200.pt") == 1
+
+
+def test_what_a_config_does_not_say_is_noted(tmp_path: Path) -> None:
+    settings = TransformerSettings(width=16, activation="gelu", attention_rate=0.5)
+    network = initialize(RunSettings(task=TaskSettings(7), network=settings))
+    config = write_released(tmp_path, network, "x")
+    content = json.loads(config.read_text())
+    del content["act_fn"]
+    config.write_text(json.dumps(content))
+    loaded = load(tmp_path / "model_x.pt")
+    assert "activation relu, which config_x.json does not say" in loaded.notes
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "net."])
+def test_names_with_a_prefix(tmp_path: Path, prefix: str) -> None:
+    settings = TransformerSettings(width=16, attention_rate=0.5)
+    network = initialize(RunSettings(task=TaskSettings(7), network=settings))
+    write_released(tmp_path, network, "x")
+    path = tmp_path / "model_x.pt"
+    tensors = torch.load(path, weights_only=True)
+    torch.save({prefix + name: value for name, value in tensors.items()}, path)
+    assert load(path).settings == settings
+
+
+def test_a_list_of_state_dicts(tmp_path: Path) -> None:
+    settings = TransformerSettings(width=16, attention_rate=0.5)
+    network = initialize(RunSettings(task=TaskSettings(7), network=settings))
+    write_released(tmp_path, network, "x")
+    path = tmp_path / "model_x.pt"
+    tensors = torch.load(path, weights_only=True)
+    zeros = {name: torch.zeros_like(value) for name, value in tensors.items()}
+    torch.save([zeros, tensors], path)
+    logits = network.run_with_cache()[0]
+    torch.testing.assert_close(load(path).run_with_cache()[0], logits)
+    assert not load(path, state="states[0]").run_with_cache()[0].any()

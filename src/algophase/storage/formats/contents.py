@@ -24,7 +24,9 @@ from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE
 SUFFIXES = (".safetensors", ".pt", ".pth")
 # Where training scripts put a state dict
 STATES = ("model", "state_dict", "model_state_dict", "network", "net")
-PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
+# Of networks saved in parallel, compiled, or as a part of a training module
+PREFIXES = ("module.", "_orig_mod.", "model.", "network.", "net.")
+LISTED = "states"  # what a list of state dicts is called that is the whole file
 HALVES = (torch.float16, torch.bfloat16)  # whose numbers float32 has all
 MOST_NAMED = 5  # tensors in a message
 # File names that do not name a network: their folder does
@@ -70,7 +72,9 @@ def _described_by(path: Path) -> tuple[Path, str]:
             beside = config
         return beside, "the description of this network,"
     if path.stem.startswith(RELEASED_PREFIX):
-        beside = path.with_name(f"config_{path.stem.removeprefix(RELEASED_PREFIX)}.json")
+        config = path.with_name(f"config_{path.stem.removeprefix(RELEASED_PREFIX)}.json")
+        if config.exists() or not beside.exists():
+            return config, "the config of this network,"
     return beside, "the config of this network,"
 
 
@@ -105,6 +109,8 @@ class Contents:
             tensors, _ = self.safetensors
             return tensors
         values = read_pickled(self.path)
+        if isinstance(values, list | tuple) and values and all(map(_is_state, values)):
+            return {LISTED: values}
         if not isinstance(values, Mapping):
             raise NotANetwork(f"{self.path} does not hold a state dict of named tensors")
         return values
@@ -178,6 +184,11 @@ class Contents:
             return {}
         name, states = lists[0]
         return {f"{name}[{index}]": _without_prefix(one) for index, one in enumerate(states)}
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether a file is a state dict and nothing else."""
+        return _is_state(self._whole)
 
     @property
     def beside(self) -> Mapping[str, Any]:

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 
 from algophase.core.errors import InputError, one_line
+from algophase.core.wording import printable
+from algophase.storage._mistaken import check_no_text
 from algophase.storage.files import size_of
 
 LARGEST_UNPACKED = (
@@ -39,7 +41,9 @@ MAGIC, PROTOCOL = (
     1001,
 )  # of files from before PyTorch 1.6, which are no archives
 
-HOLDS_CODE = "holds code beside its tensors: refused, nothing in it was run"
+PICKLE = b"\x80"  # how one begins
+HOLDS_CODE = "holds code beside its tensors{}: refused, nothing in it was run"
+LONGEST_NAME = 60  # letters of a name in a message
 
 STORAGES = {
     "DoubleStorage": torch.float64,
@@ -65,6 +69,10 @@ class Refused(Exception):
     """The file holds more than tensors, numbers and text. The message says what, after the file's
     name.
     """
+
+
+class UnusableTensor(InputError):
+    """A tensor that cannot be read. The message names it."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +243,7 @@ def _named(text: str) -> object:
     dtype = getattr(torch, name, None) if module == "torch" else None
     if isinstance(dtype, torch.dtype):
         return dtype
-    raise Refused(HOLDS_CODE)
+    raise Refused(HOLDS_CODE.format(f" ({printable(full)[:LONGEST_NAME]})"))
 
 
 def _storage(saved: object) -> Storage:
@@ -322,12 +330,12 @@ class Machine:
             arguments = stack.pop()
             function = stack.pop()
             if not isinstance(function, Global) or not isinstance(arguments, tuple):
-                raise Refused(HOLDS_CODE)
+                raise Refused(HOLDS_CODE.format(""))
             stack.append(function.call(*arguments))
         elif name == "BUILD":
             stack.pop()  # attributes, such as the versions that a state dict has of its modules
             if not isinstance(stack[-1], dict | View | Unusual):
-                raise Refused(HOLDS_CODE)
+                raise Refused(HOLDS_CODE.format(""))
         elif name != "PROTO":
             raise Refused(
                 f"is not a readable .pt file of tensors (a pickle with {name}): refused, "
@@ -386,7 +394,7 @@ class Builder:
                 self.tensors[id(value)] = self.tensor(value, name)
             return self.tensors[id(value)]
         if isinstance(value, Unusual):
-            raise InputError(f"tensor {name} {value.why}")
+            raise UnusableTensor(f"tensor {name} {value.why}")
         return None if isinstance(value, Global | Storage) else value
 
     def tensor(self, view: View, name: str) -> Tensor:
@@ -397,7 +405,7 @@ class Builder:
         available = len(record) // view.dtype.itemsize
         asked = math.prod(view.shape)
         if asked > available:  # one number, shown as many: a small file could fill the memory
-            raise InputError(
+            raise UnusableTensor(
                 f"tensor {name} has {asked:,} numbers, of which the file holds {available:,}"
             )
         numbers = record[: available * view.dtype.itemsize].view(view.dtype)
@@ -500,7 +508,8 @@ def _check_record(storage: Storage, size: int) -> None:
 def _read_old(file: IO[bytes]) -> Any:
     """A file from before PyTorch 1.6: five pickles, then the records in the order of their keys."""
     stream = io.BytesIO(file.read(LARGEST_PICKLE))
-    if Machine().run(stream) != MAGIC or Machine().run(stream) != PROTOCOL:
+    is_pickle = stream.getvalue()[:1] == PICKLE
+    if not is_pickle or Machine().run(stream) != MAGIC or Machine().run(stream) != PROTOCOL:
         raise Corrupt("it is neither an archive nor an old file of torch")
     Machine().run(stream)  # which machine wrote it
     machine = Machine()
@@ -539,12 +548,17 @@ def read_pickled(path: Path) -> Any:
     """
     size = size_of(path)
     try:
+        if size == 0:
+            raise Corrupt("it is empty")
         with path.open("rb") as file:
+            check_no_text(path, file)
             is_archive = file.read(4) == b"PK\x03\x04"
             file.seek(0)
             return _read_archive(file, size) if is_archive else _read_old(file)
-    except InputError as error:  # a tensor that is not usable, by its name
+    except UnusableTensor as error:
         raise InputError(f"{path}: {error}") from None
+    except InputError:
+        raise
     except Refused as error:
         raise InputError(f"{path} {error}") from None
     except PermissionError as error:
@@ -552,6 +566,12 @@ def read_pickled(path: Path) -> Any:
     except Corrupt as error:
         raise InputError(
             f"{path} is not a readable .pt file (truncated or corrupt): {error}"
+        ) from None
+    except zipfile.BadZipFile as error:
+        no_end = str(error) == "File is not a zip file"
+        why = "its end is missing" if no_end else one_line(error)
+        raise InputError(
+            f"{path} is not a readable .pt file (truncated or corrupt): {why}"
         ) from None
     except Exception as error:  # zipfile and pickletools raise many kinds for a broken file
         raise InputError(

@@ -4,7 +4,7 @@ transposed shapes of its time.
 
 from algophase.networks import Network
 from algophase.storage.formats.answers import is_square
-from algophase.storage.formats.contents import Contents, Format, Reading
+from algophase.storage.formats.contents import RELEASED_PREFIX, Contents, Format, Reading
 from algophase.storage.formats.released import has_authors_config, transposed
 from algophase.storage.formats.transformer_lens import from_weights
 
@@ -22,8 +22,16 @@ def is_transposed(contents: Contents) -> bool:
 
 
 def _fits(contents: Contents) -> bool:
-    alone = not has_authors_config(contents.file)
-    return alone and is_transposed(contents) and contents.shape("pos_embed.W_pos")[:1] == (3,)
+    if not is_transposed(contents) or contents.shape("pos_embed.W_pos")[:1] != (3,):
+        return False
+    return not has_authors_config(contents.file) and not _lost_authors_config(contents)
+
+
+def _lost_authors_config(contents: Contents) -> bool:
+    """Whether a file has the name of the authors' and nothing but tensors inside, as theirs have:
+    its attention rate stood in a config that is lost.
+    """
+    return contents.path.stem.startswith(RELEASED_PREFIX) and contents.is_bare
 
 
 def _read(contents: Contents, reading: Reading) -> Network:

@@ -61,8 +61,8 @@ def _read(contents: Contents, reading: Reading) -> Network:
         stated.setdefault("attn_coeff", reading.attention_rate)
     if "model_type" not in stated and "attn_coeff" not in stated:
         raise RateMissing(
-            f"{beside.path} does not say the attention rate, attn_coeff; give it with "
-            "--attention-rate"
+            f"{path}: {beside.path.name} does not say the attention rate, attn_coeff; give it "
+            "with --attention-rate"
         )
     try:
         task, settings = read_config(stated)
@@ -75,6 +75,8 @@ def _read(contents: Contents, reading: Reading) -> Network:
     )
     network = fill(task, settings, tensors, path)
     network.id = _id(config, path)
+    if isinstance(settings, TransformerSettings) and stated.get("act_fn") is None:
+        network.notes = (f"activation relu, which {beside.path.name} does not say",)
     return network
 
 

@@ -44,7 +44,7 @@ def read_without_config(
         candidates = _linear_candidates(tensors)
     elif reading.attention_rate is None:
         raise RateMissing(
-            f"the config of this network, {missing} {lacks}: give the attention rate with "
+            f"{contents.path}: its config {missing.name} {lacks}: give the attention rate with "
             "--attention-rate"
         )
     else:
