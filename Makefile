@@ -6,12 +6,12 @@ BIN := .venv/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: help setup setup-demo demo docs test test-slow test-rounding guard campaign format clean
+.PHONY: help setup setup-demo demo docs test types fast-tests test-slow test-rounding guard campaign format clean
 
 help:
 	@echo "make demo           set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
 	@echo "make docs           set up, then build the documentation site into build/docs (start at build/docs/index.html)"
-	@echo "make test           set up, then check formatting, lint and types and run the tests (about 8 minutes on two cores)"
+	@echo "make test           set up, then check formatting, lint and types and run the tests (about 5 minutes on two cores)"
 	@echo "make test-slow      set up, then run the long tests: every block of the docs, the pages in a browser, Ray, killed sweeps, long kernel cases"
 	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round"
 	@echo "make guard          set up, then compare what 17 networks and the paper's items give with what is kept (5 minutes)"
@@ -24,7 +24,8 @@ setup: .venv/installed
 # The demo needs no more than what `pip install "algophase[explore]"` brings.
 setup-demo: .venv/installed-demo
 
-INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+# Without --no-compile pip compiles every file of every package, most of which are never imported.
+INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 
 .venv/installed: pyproject.toml constraints.txt
 	$(INSTALL) ".[dev]"
@@ -51,10 +52,16 @@ docs: setup
 	ALGOPHASE_REPORTS=all NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site: build/docs/index.html"
 
+# The types are checked beside the tests: mypy uses one core, and the workers share the others.
 test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --jobs 2 types fast-tests
+
+types: setup
 	$(BIN)/mypy
+
+fast-tests: setup
 	$(PYTEST) -m "not slow"
 
 test-slow: setup

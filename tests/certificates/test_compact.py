@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from test_certify import GALLERY, drawn
+from test_certify import drawn
 
 from algophase.certificates.advice import Advice, Reading
 from algophase.certificates.certify import certify
@@ -16,7 +16,7 @@ from algophase.certificates.operations import count_operations
 from algophase.core.settings import LinearSettings, MLPSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, answers, tokens
 from algophase.networks import Network
-from algophase.storage import load
+from algophase.networks.handmade import handmade_pizza
 
 NETWORKS = {
     "relu": (TaskSettings(7), TransformerSettings(12, heads=3, attention_rate=0.7)),
@@ -88,16 +88,24 @@ def test_good_advice_proves_nothing_false(name: str) -> None:
     assert prove_compact(form, right, advice) <= (margins >= 0).all(axis=-1).sum()
 
 
-def test_a_damaged_network_is_proved_right_on_no_more_pairs() -> None:
-    network = load(GALLERY / "exhibits" / "7b521e7f6cce.safetensors")
+@pytest.mark.parametrize("damage", [0.1, 0.2, 0.5])
+def test_a_damaged_network_is_proved_right_on_no_more_pairs(damage: float) -> None:
+    network = handmade_pizza(23, (2, 5, 9))
     torch.manual_seed(0)
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter.add_(0.5 * parameter.std() * torch.randn_like(parameter))
+            parameter.add_(damage * parameter.std() * torch.randn_like(parameter))
     certificate = certify(network)
     assert certificate.proved_wrong > 0
-    if certificate.compact is not None:
-        assert certificate.compact["proved_right"] <= certificate.proved_right
+    assert certificate.compact is not None
+    assert 0 < certificate.compact["proved_right"] <= certificate.proved_right
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu"])
+def test_a_transformer_that_is_mostly_wrong_has_no_compact_proof(name: str) -> None:
+    certificate = certify(drawn(*NETWORKS[name], seed=1))
+    assert 0 < certificate.proved_right < certificate.proved_wrong
+    assert certificate.compact is None
 
 
 def test_advice_that_costs_more_is_counted() -> None:

@@ -23,29 +23,36 @@ OF_A_AND_B = [
     "isolationside",
     "corlogitpizzaside",
 ]
-OF_RELEASED = [*OF_A_AND_B, "corlogitbeta", "corlogitdelta", "pcaeu", "aligned", "approx2"]
 Told = Callable[..., tuple[Claim, ...]]
 
 
-def _unwritten(labels: list[str], sources: Sources) -> dict[str, Made]:
-    """Items whose pictures are not written: that takes longer than all else."""
-    products = {item: item.make(sources) for item in find_items(labels)}
-    return {
-        item.label: Made(item, product.source, (), product.claims)
-        for item, product in products.items()
-    }
+class Items(dict[str, Made]):
+    """Items by label. Each is made when a test first asks for it, so that a worker makes no more
+    than its tests need. Their pictures are not written: that takes longer than all else.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        super().__init__()
+        self.sources = sources
+
+    def __missing__(self, label: str) -> Made:
+        (item,) = find_items([label])
+        product = item.make(self.sources)
+        made = Made(item, product.source, (), product.claims)
+        self[label] = made
+        return made
 
 
 @pytest.fixture(scope="session")
-def published(released: Path) -> dict[str, Made]:
-    """Items of the networks the authors released, by label."""
-    return _unwritten(OF_RELEASED, Sources(released=released))
+def published(released: Path) -> Items:
+    """Items of the networks the authors released."""
+    return Items(Sources(released=released))
 
 
 @pytest.fixture(scope="session")
-def ours() -> dict[str, Made]:
-    """The same of the gallery's networks that stand for Models A and B."""
-    return _unwritten(OF_A_AND_B, Sources())
+def ours() -> Items:
+    """Items of the gallery's networks."""
+    return Items(Sources())
 
 
 @pytest.fixture(scope="session")
