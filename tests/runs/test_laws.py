@@ -268,6 +268,32 @@ def test_a_table_is_tested_as_far_as_it_goes() -> None:
     assert [law.name for law in single.laws] == ["equal"]
 
 
+def test_networks_without_a_setting_are_left_out_of_its_test() -> None:
+    """Of a folder of networks, some have no attention rate, and many have the same."""
+    some = made(40).assign(attention_rate=[1.0] * 28 + [rate / 20 for rate in range(12)])
+    frame = pandas.concat([some, made(15, kind="mlp")])
+    laws = selection_laws(Runs.of(frame, "made"), starts=False)
+    by_name = {law.name: law for law in laws.laws}
+    assert by_name["number and attention rate"].runs == 40
+    assert not math.isnan(by_name["number and attention rate"].value)
+    assert laws.notes[0] == (
+        "number and attention rate, for 15 networks without a known attention rate"
+    )
+    few = pandas.concat([made(19).assign(attention_rate=np.linspace(0, 1, 19)), made(15)])
+    names = [law.name for law in selection_laws(Runs.of(few, "made"), starts=False).laws]
+    assert "number and attention rate" not in names
+
+
+def test_networks_from_files_have_no_known_start() -> None:
+    """Of one with an unknown attention rate, the shares of its keys are unknown."""
+    frame = made(survey_digest="0")
+    frame["program.frequency_shares"] = [[1.0] * len(keys) for keys in frame["program.frequencies"]]
+    frame.at[3, "program.frequency_shares"] = None
+    laws = selection_laws(Runs.of(frame, "made"))
+    assert laws.notes[0] == "start: nobody knows the initial weights of networks from files"
+    assert not any("start" in law.name for law in laws.laws)
+
+
 def test_circles_without_companions_stand_in_for_keys() -> None:
     frame = made(column="circles.frequency")
     frame["circles.role"] = [

@@ -21,6 +21,7 @@ from algophase.core.settings import (
 from algophase.networks import Clock, initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import find_networks, load, save
+from algophase.storage._tensors import read_safetensors
 from algophase.storage.runs_table import read_runs
 
 network_settings: st.SearchStrategy[NetworkSettings] = st.one_of(
@@ -158,6 +159,13 @@ def test_missing_pieces(saved: Path) -> None:
     saved.with_suffix(".json").unlink()
     with pytest.raises(InputError, match=r"pizza\.json is missing"):
         load(saved)
+
+
+def test_tensors_come_in_the_order_of_their_names(saved: Path) -> None:
+    """A message that lists them is the same in each process."""
+    tensors, _ = read_safetensors(saved)
+    assert list(tensors) == sorted(tensors)
+    assert len(tensors) > 1
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -8])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Rows = NDArray[numpy.int64]  # numbers of rows, from 0
+SURVEY_DIGEST = "survey_digest"  # a column that only tables of networks from files have
 NUMBERS, TEXT, FLAGS, NOTHING = "numbers", "text", "true and false", "nothing"
 # What pandas calls the values of a column of Python objects
 INFERRED = {

@@ -187,7 +187,8 @@ def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) 
     levels = numpy.unique(values)
     parts = [values == level for level in levels]
     if len(levels) > MOST_LEVELS:
-        edges = numpy.quantile(values, numpy.linspace(0, 1, 6))
+        # Where many networks have one value, several edges are the same.
+        edges = numpy.unique(numpy.quantile(values, numpy.linspace(0, 1, 6)))
         parts = []
         for low, high in pairwise(edges):
             below = (values < high) | (high == edges[-1])

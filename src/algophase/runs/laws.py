@@ -25,12 +25,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
 from algophase.core.relations import RELATIONS
 from algophase.pages.table import text_line
 from algophase.record.layout import to_record
-from algophase.runs.columns import on_other_groups
+from algophase.runs.columns import SURVEY_DIGEST, on_other_groups
 from algophase.runs.law_tests import KeySets, Law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.relation_laws import Compared, compared_with_chance, relation_law
 from algophase.runs.rows import run_from_row
@@ -159,7 +161,20 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     frame, source = with_keys(runs)
     keys = frame["_keys"]
     notes = list[str]()
-    varied = [name for name in SETTINGS if name in frame and frame[name].nunique() > 1]
+    if starts and SURVEY_DIGEST in frame:
+        starts = False
+        notes.append("start: nobody knows the initial weights of networks from files")
+    varied = []
+    for name in SETTINGS:
+        if name in frame and frame[name].nunique() > 1:
+            lacking = int(frame[name].isna().sum())
+            if len(frame) - lacking >= FEWEST:
+                varied.append(name)
+            if lacking:
+                words = name.replace("_", " ")
+                notes.append(
+                    f"number and {words}, for {lacking:,} networks without a known {words}"
+                )
     large = frame["modulus"] >= SMALLEST
     prime = large & frame["modulus"].map(_is_prime)
     if (~large).any():
@@ -182,8 +197,9 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     counts = keys.map(len).to_numpy()
     laws = list[Law]()
     for name in varied:
-        values = frame[name].to_numpy(float)
-        laws.append(number_law(values, counts, name, test_level, seed))
+        values = frame[name].to_numpy(float, na_value=numpy.nan)
+        known = ~numpy.isnan(values)
+        laws.append(number_law(values[known], counts[known], name, test_level, seed))
     if which:
         laws.append(equal_law(_by_modulus(frame[prime]), test_level, seed))
     if relations:
@@ -256,9 +272,14 @@ def _variants(frame: "pandas.DataFrame") -> dict[str, list[KeySets]]:
 
 
 def larger_keys(frame: "pandas.DataFrame", least: float) -> list[tuple[int, ...]]:
-    """The key frequencies of each network that hold at least this share of its logits."""
-    chosen = []
+    """The key frequencies of each network that hold at least this share of its logits; none where
+    shares are unknown.
+    """
+    chosen = list[tuple[int, ...]]()
     for frequencies, shares in zip(frame[PROGRAM], frame[SHARES], strict=True):
+        if shares is None:  # they depend on an attention rate that nobody states
+            chosen.append(())
+            continue
         pairs = zip(frequencies, shares, strict=True)
         chosen.append(tuple(sorted(int(key) for key, share in pairs if share >= least)))
     return chosen

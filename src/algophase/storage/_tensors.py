@@ -86,7 +86,8 @@ def read_safetensors(path: Path) -> tuple[dict[str, Tensor], bytes]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     try:
-        return safetensors.torch.load(content), content
+        tensors = safetensors.torch.load(content)  # in another order each time
+        return dict(sorted(tensors.items())), content
     except (SafetensorError, ValueError, KeyError) as error:
         raise _unreadable(path, str(error)) from None
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from algophase.core.errors import InputError
 from algophase.core.wording import printable
+from algophase.runs.columns import SURVEY_DIGEST
 from algophase.storage.files import read_bytes, write_atomically
 from algophase.storage.runs_table import encode_shard, open_shard, origin
 from algophase.surveys.network_row import DIED, Problem
 from algophase.sweeps.provenance import commit, version
 
-DIGEST = "survey_digest"  # names all that a row depends on
+DIGEST = SURVEY_DIGEST  # names all that a row depends on
 # What one looks for first. The other columns follow by name, so that a table does not depend on
 # the order in which files came.
 FIRST = ("index", "run_id", "id", "path", "verdict", "accuracy", "kind", "group", "modulus")
