@@ -1,6 +1,6 @@
 """Write the tables of docs/rivals.md: rival accounts on hand-made, published and our own networks.
 
-python docs/generate/rivals.py --foreign ../shared/foreign    # six minutes on two cores
+python docs/generate/rivals.py --foreign FOLDER    # six minutes on two cores
 
 `--foreign`: where the published networks are (`groups/S5_MLP_seed1.pt` and so on). Without it, the
 tables of published networks stay as they are.

@@ -101,8 +101,8 @@ def test_several_networks_end_with_a_table(networks: Path) -> None:
     assert lines[-5:-2] == [
         "2 networks",
         "==========",
-        "  network         verdict  accuracy  gradient symmetricity  distance irrelevance  "
-        "circularity",
+        "  network         verdict  accuracy  gradient symmetricity (all triples)  "
+        "distance irrelevance  circularity",
     ]
     assert [line.split()[:3] for line in lines[-2:]] == [
         ["clock-p11-k1-3", "Clock", "100.00%"],
@@ -378,6 +378,32 @@ def test_a_wrong_option_is_one_line_with_the_value(arguments: tuple[str, ...], l
     assert result.stderr.startswith("algophase: error: ")
     assert line in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("analyze", "clock", "--figures", "FILE/figures"),
+        ("analyze", "clock", "--table", "FILE/table.csv"),
+        ("certify", "clock", "-o", "FILE/certificate.json"),
+        ("compare", "moduli", "heads", "--figure", "FILE/figure.png"),
+        ("distill", "clock", "-o", "FILE/program.py"),
+        ("export", "clock", "--for", "sae", "-o", "FILE/features"),
+        ("handmade", "clock", "--out", "FILE"),
+        ("llc", "clock", "--figure", "FILE/chains.png"),
+        ("paper", "all", "--out", "FILE"),
+        ("report", "clock", "-o", "FILE/report.html"),
+        ("rivals", "clock", "-o", "FILE/rivals.json"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_said_before_any_work(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "taken"
+    file.write_text("mine")
+    result = call(*(word.replace("FILE", str(file)) for word in arguments))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == f"algophase: error: {file} is a file; give a directory\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to try")

@@ -57,7 +57,7 @@ def test_networks_of_both_kinds_share_a_page(tmp_path: Path) -> None:
     add_index(page, [Specimen(cyclic), Specimen(group)])
     texts = parsed(page).texts
     assert "largest instance" in texts["th"]
-    assert "gradient symmetricity" in texts["th"]
+    assert "gradient symmetricity (all triples)" in texts["th"]
     assert "undefined" not in texts["td"]
     assert report([cyclic, group], tmp_path / "page.html").contents == "2 networks"
 

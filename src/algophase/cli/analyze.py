@@ -23,7 +23,7 @@ from algophase.cli.options import (
     Operation,
     State,
 )
-from algophase.cli.output import CommandBar, Drawer, complain, echo, typed
+from algophase.cli.output import CommandBar, Drawer, check_writable, complain, echo, typed
 from algophase.core.errors import InputError, one_line
 from algophase.core.wording import counted
 from algophase.pages.table import Table
@@ -114,6 +114,7 @@ def analyze(
         )
     if betti and not hidden:
         raise InputError("--betti needs --hidden: it counts the holes of the shapes there")
+    check_writable(figures, table)
     if betti:
         import_ripser()  # say what is missing before anything is computed
     files, problems = network_files(paths)

@@ -15,7 +15,7 @@ from algophase.cli.options import (
     Format,
     State,
 )
-from algophase.cli.output import echo
+from algophase.cli.output import check_writable, echo
 
 EXAMPLE = "algophase certify pizza -o certificate.json"
 
@@ -57,6 +57,7 @@ def certify(
 
     if out is not None and (out.is_dir() or (out.exists() and not _is_certificate(out))):
         raise InputError(f"{out} exists already and is not a certificate; choose another name")
+    check_writable(None, out)
     network = load(
         path,
         format,

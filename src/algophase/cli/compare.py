@@ -8,7 +8,7 @@ import typer
 
 from algophase.cli import completion
 from algophase.cli.options import AsJson, Released
-from algophase.cli.output import echo
+from algophase.cli.output import check_writable, echo
 from algophase.core.errors import InputError
 
 EXAMPLE = "algophase compare fixed-width --released 1l_fixedwidth.csv"
@@ -67,6 +67,7 @@ def compare(
         from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
+        check_writable(None, figure)
     result = compare_populations(sweep, other, released=released, level=level, resamples=bootstrap)
     echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
     if figure is not None:

@@ -15,7 +15,7 @@ from algophase.cli.options import (
     Format,
     State,
 )
-from algophase.cli.output import echo
+from algophase.cli.output import check_writable, echo
 
 EXAMPLE = "algophase distill pizza -o program.py && python program.py"
 
@@ -78,6 +78,7 @@ def distill(
         )
     if out is not None:
         _check_output(out, path)
+        check_writable(None, out)
     network = load(
         path,
         format,

@@ -18,7 +18,7 @@ from algophase.cli.options import (
     MinAccuracy,
     State,
 )
-from algophase.cli.output import CommandBar, echo
+from algophase.cli.output import CommandBar, check_writable, echo
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
 
@@ -90,6 +90,7 @@ def export(
 
     if out.exists():
         raise InputError(f"{out} exists already; choose a new directory with --out")
+    check_writable(out)
     files, problems = network_files(paths)
     reading = Reading(format, activation, attention_rate, modulus, state, group)
     thresholds = Thresholds(accuracy=min_accuracy)

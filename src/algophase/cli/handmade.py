@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli.options import Modulus
-from algophase.cli.output import echo
+from algophase.cli.output import check_writable, echo
 from algophase.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def handmade(
     from algophase.networks.handmade_groups import handmade_adding, handmade_multiplying
     from algophase.storage import save
 
+    check_writable(out)
     on_group = algorithm in ON_GROUPS
     if not on_group and (group or representation):
         raise InputError(

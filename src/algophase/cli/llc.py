@@ -8,7 +8,7 @@ import typer
 
 from algophase.cli import completion
 from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
-from algophase.cli.output import echo
+from algophase.cli.output import check_writable, echo
 
 EXAMPLE = "algophase llc clock --figure chains.png"
 
@@ -75,6 +75,7 @@ def llc(
         from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
+        check_writable(None, figure)
     coefficients = learning_coefficients(
         [load(path) for path in paths], sampling, engine=engine, device=device, precision=precision
     )

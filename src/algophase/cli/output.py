@@ -46,6 +46,17 @@ def typed() -> str:
     return shlex.join(["algophase", *sys.argv[1:]])
 
 
+def check_writable(directory: Path | None = None, *files: Path | None) -> None:
+    """That results can be written into a directory and as files: said before any work."""
+    from algophase.storage.files import check_directory
+
+    if directory is not None:
+        check_directory(directory)
+    for file in files:
+        if file is not None:
+            check_directory(file.parent)
+
+
 class Drawer:
     """Draws networks into DIR/<id>; a second network of the same id gets DIR/<id>-2."""
 

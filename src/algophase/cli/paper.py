@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from algophase.cli.output import echo, typed
+from algophase.cli.output import check_writable, echo, typed
 from algophase.core.errors import InputError
 from algophase.core.progress import listening
 from algophase.pages.table import text_line
@@ -62,6 +62,7 @@ def paper(
             raise InputError("--page needs items; give labels, or all")
         _list(own or [], released, gallery)
         return
+    check_writable(out, page)
     with listening(lambda _level, text: echo(f"note: {text}", err=True)):
         results = reproduce(
             *labels, out=out, own=own or (), released=released, gallery=gallery, progress=_tell

@@ -17,7 +17,7 @@ from algophase.cli.options import (
     Released,
     State,
 )
-from algophase.cli.output import CommandBar, echo
+from algophase.cli.output import CommandBar, check_writable, echo
 
 EXAMPLE = "algophase report clock pizza fixed-width -o report.html"
 
@@ -63,6 +63,7 @@ def report(
     """
     from algophase.reports.make import report as make_report
 
+    check_writable(None, out)
     with CommandBar() as bar:
         written = make_report(
             paths,

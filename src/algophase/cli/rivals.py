@@ -18,7 +18,7 @@ from algophase.cli.options import (
     Operation,
     State,
 )
-from algophase.cli.output import CommandBar, complain, echo
+from algophase.cli.output import CommandBar, check_writable, complain, echo
 from algophase.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def rivals(
 
     if out is not None:
         _check_output(out)
+        check_writable(None, out)
     files, problems = network_files(paths)
     for problem in problems:
         complain(problem)

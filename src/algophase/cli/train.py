@@ -20,7 +20,7 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import CommandBar, Drawer, echo, typed
+from algophase.cli.output import CommandBar, Drawer, check_writable, echo, typed
 from algophase.core.errors import InputError
 from algophase.core.wording import floored
 from algophase.pages.table import Table
@@ -172,6 +172,7 @@ def train(
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
     if figures is not None and not analysis:
         raise InputError("--figures needs the analysis; omit --no-analysis")
+    check_writable(figures)
     task = _task(
         modulus,
         group,

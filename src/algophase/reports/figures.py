@@ -140,7 +140,7 @@ def gradients_figure(specimen: Specimen) -> Figure:
     return _grid(
         gradient_panels(specimen, 3),
         2.4,
-        title=f"{specimen.title}, {symmetricity.family} {measured}",
+        title=f"{specimen.title}, {symmetricity.label} {measured}",
         legend=Legend(columns=3),
     )
 
