@@ -30,7 +30,9 @@ class Shard:
         if not isinstance(self.about.get("shards"), list):
             return [{"shard": self.name, **self.about, "indices": self.indices}]
         records = [dict(record) for record in self.about["shards"] if isinstance(record, dict)]
-        return [{**records[0], "indices": self.indices}] if len(records) == 1 else records
+        if len(records) == 1:
+            return [{**records[0], "indices": self.indices}]
+        return records
 
 
 def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
@@ -46,10 +48,11 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
     for shard, mine in kept.items():
         for call in shard.calls():
             record = _share(call, mine)
+            if record["runs"] == 0:
+                continue
             identity = {name: value for name, value in record.items() if name not in COUNTED}
             key = json.dumps(identity, sort_keys=True)
-            if record["runs"] != 0:
-                records[key] = _both(records[key], record) if key in records else record
+            records[key] = _both(records[key], record) if key in records else record
     return list(records.values())
 
 
@@ -61,9 +64,12 @@ def _share(call: Record, mine: set[int]) -> Record:
     indices = [index for index in of_call if isinstance(index, int) and index in mine]
     runs = len(indices)
     record = {**call, "runs": runs, "indices": indices}
-    if isinstance(all_runs, int) and 0 < runs < all_runs:
-        spent = {name: call[name] for name in SECONDS if isinstance(call.get(name), int | float)}
-        record |= {name: round(seconds * runs / all_runs, 3) for name, seconds in spent.items()}
+    if not isinstance(all_runs, int) or not 0 < runs < all_runs:
+        return record
+    for name in SECONDS:
+        seconds = call.get(name)
+        if isinstance(seconds, int | float):
+            record[name] = round(seconds * runs / all_runs, 3)
     return record
 
 
@@ -71,13 +77,10 @@ def _both(first: Record, second: Record) -> Record:
     """One call of `sweep` from two shards: an old one, and one that a killed merge left beside it.
     No run is taken from both.
     """
-    return {
-        **first,
-        "runs": first["runs"] + second["runs"],
-        "indices": sorted([*first["indices"], *second["indices"]]),
-        **{
-            name: round(first[name] + second[name], 3)
-            for name in SECONDS
-            if name in first and name in second
-        },
-    }
+    both = {**first}
+    both["runs"] = first["runs"] + second["runs"]
+    both["indices"] = sorted([*first["indices"], *second["indices"]])
+    for name in SECONDS:
+        if name in first and name in second:
+            both[name] = round(first[name] + second[name], 3)
+    return both

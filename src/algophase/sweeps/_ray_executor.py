@@ -10,7 +10,7 @@ import logging
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -107,21 +107,32 @@ def _shards(
     can change the rounding of a network's sums. Options that no worker could use are an error now.
     """
     options = replace(request.options, device="cuda" if resource == "GPU" else "cpu")
-    ensembles = (_on_cpus if resource == "CPU" else _on_gpus)(runs, options, size)
-    packed: list[list[list[int]]] = []
-    for ensemble in sorted(ensembles, key=lambda ensemble: cost(runs[ensemble[0]])):
-        if resource == "GPU" or not packed or sum(map(len, packed[-1])) + len(ensemble) > size:
-            packed.append([])
-        packed[-1].append(ensemble)
+    cut = _on_cpus if resource == "CPU" else _on_gpus
+    ensembles = cut(runs, options, size)
+    ensembles.sort(key=lambda ensemble: cost(runs[ensemble[0]]))
     shards = []
-    for pack in packed:
-        left = [
-            {runs[index]: index for index in ensemble if index not in done} for ensemble in pack
-        ]
-        not_done = [members for members in left if members]
-        shards.append(TaskRuns(request.space.name, not_done, options, request.keep_weights))
+    for pack in _packed(ensembles, size, alone=resource == "GPU"):
+        left = []
+        for ensemble in pack:
+            members = {runs[index]: index for index in ensemble if index not in done}
+            if members:
+                left.append(members)
+        shards.append(TaskRuns(request.space.name, left, options, request.keep_weights))
     not_empty = [shard for shard in shards if shard.ensembles]
     return sorted(not_empty, key=lambda shard: -shard.work)
+
+
+def _packed(ensembles: Sequence[list[int]], size: int, *, alone: bool) -> Iterator[list[list[int]]]:
+    """Ensembles, as they come, in packs of at most `size` runs; or each in a pack of its own."""
+    pack: list[list[int]] = []
+    for ensemble in ensembles:
+        is_full = sum(map(len, pack)) + len(ensemble) > size
+        if pack and (alone or is_full):
+            yield pack
+            pack = []
+        pack.append(ensemble)
+    if pack:
+        yield pack
 
 
 def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
@@ -168,7 +179,7 @@ class Driver:
     deadline: float | None
     flying: dict[Any, tuple[int, TaskRuns]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
-    made: int = 0
+    shards_done: int = 0
     seconds: float = 0.0  # that tasks took, all together
     work: float = 0.0
     slots: int = 0
@@ -197,20 +208,17 @@ class Driver:
         finally:
             given_up = self._give_up()
         if given_up:
-            advice = (
-                ""
-                if self.made or ended != "out of time"
-                else "; none was done: allow more time, or use smaller shards"
-            )
+            advice = ""
+            if ended == "out of time" and not self.shards_done:
+                advice = "; none was done: allow more time, or use smaller shards"
             log.warning(
                 "%s in flight given up, to be done next time%s", counted(given_up, "shard"), advice
             )
         if self.failures and ended == "complete":
             raise InputError(
                 f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: "
-                f"{self.failures[-1]}; "
-                f"all others are in {self.call.directory.path}, and the same command tries "
-                "these again"
+                f"{self.failures[-1]}; all others are in {self.call.directory.path}, and the same "
+                "command tries these again"
             )
         return ended
 
@@ -230,23 +238,20 @@ class Driver:
         return "complete"
 
     def _turn(self) -> float:
-        return (
-            TURN_SECONDS
-            if self.deadline is None
-            else max(0.0, min(TURN_SECONDS, self.deadline - time.monotonic()))
-        )
+        """Seconds to wait before the next look at the cluster."""
+        if self.deadline is None:
+            return TURN_SECONDS
+        return max(0.0, min(TURN_SECONDS, self.deadline - time.monotonic()))
 
     def _hand_out(self) -> None:
         # A node that joins is used, and one that leaves is not waited for.
         self.slots = sum(alive(self.ray, self.resource).values())
-        task = self.ray.remote(
+        remote = self.ray.remote(
             num_cpus=1, num_gpus=int(self.resource == "GPU"), max_retries=RETRIES
-        )(make_shard)
-        while (
-            self.waiting
-            and len(self.flying) < AHEAD * max(1, self.slots)
-            and self._fits(self.waiting[0][1])
-        ):
+        )
+        task = remote(make_shard)
+        most = AHEAD * max(1, self.slots)
+        while self.waiting and len(self.flying) < most and self._fits(self.waiting[0][1]):
             number, shard = self.waiting.popleft()
             reference = task.remote(number, software(), pickle.dumps(shard), self.board.actor)
             self.flying[reference] = number, shard
@@ -258,7 +263,8 @@ class Driver:
         if self.deadline is None or not self.work:
             return True
         rounds = 1 if len(self.flying) < self.slots else 2
-        return time.monotonic() + rounds * shard.work * self.seconds / self.work <= self.deadline
+        needed = rounds * shard.work * self.seconds / self.work
+        return time.monotonic() + needed <= self.deadline
 
     def _receive(self, reference: Any) -> None:
         _, shard = self.flying.pop(reference)
@@ -271,7 +277,7 @@ class Driver:
         except self.ray.exceptions.RayError as error:
             self.failed(shard, f"given up after {RETRIES} retries: {_reason(error)}")
         else:
-            self.made += 1
+            self.shards_done += 1
             self.seconds += result.seconds
             self.work += shard.work
             for level, text in result.messages:
@@ -284,10 +290,10 @@ class Driver:
             f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}"
         )
         log.warning("a shard failed, %s", self.failures[-1])
-        if len(self.failures) > max(TOLERATED, self.made):
+        if len(self.failures) > max(TOLERATED, self.shards_done):
             raise InputError(
-                f"{len(self.failures)} shards failed and {self.made} did not: the sweep stops "
-                f"here, at {self.failures[-1]}"
+                f"{len(self.failures)} shards failed and {self.shards_done} did not: the sweep "
+                f"stops here, at {self.failures[-1]}"
             )
 
     def _show(self) -> None:

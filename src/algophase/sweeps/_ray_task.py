@@ -82,7 +82,8 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
         )
     torch.set_num_threads(1)  # a task has one CPU
     post = Board.poster(board, number)
-    messages, finished = list[tuple[int, str]](), list[Finished]()
+    messages = list[tuple[int, str]]()
+    finished = list[Finished]()
     count = len(shard.ensembles)
     with listening(lambda level, text: messages.append((level, text))):
         for done, indices in enumerate(shard.ensembles):

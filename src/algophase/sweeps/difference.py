@@ -32,7 +32,7 @@ SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
 Outcome = Literal["identical", "same weights", "rounding", "another"]
 
 
-def relative_difference(here: Any, there: Any) -> float:
+def relative_difference(first: Any, second: Any) -> float:
     """How far two values of a column are apart, as a share of the larger one (of `LEAST_SIZE`, if
     larger).
 
@@ -40,11 +40,11 @@ def relative_difference(here: Any, there: Any) -> float:
     has their rounding. Infinity where two values differ that are not both fractions: labels, whole
     numbers, lists of other lengths.
     """
-    if here == there:
+    if first == second:
         return 0.0
     size = LEAST_SIZE
     distance = 0.0
-    for x, y in _paired(here, there):
+    for x, y in _paired(first, second):
         if isinstance(x, float) and isinstance(y, float):
             size = max(size, abs(x), abs(y))
             distance = max(distance, abs(x - y))
@@ -136,7 +136,7 @@ class Difference:
         return f"{numbers}, by at most {apart:.0e} of their size ({name})"
 
 
-def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
+def compare(row: Mapping[str, Any], new_row: Mapping[str, Any], run: RunSettings) -> Difference:
     """Compare what was measured twice. A column that one side lacks is left out; a column that is
     null on both is equal.
 
@@ -145,15 +145,15 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
     settings.add(WEIGHTS)  # says by itself whether the weights are the same
-    same_weights = made[WEIGHTS] == row[WEIGHTS] if row.get(WEIGHTS) else None
-    analyzed = row.get("paper_label") is not None
-    lacking = {
-        name
-        for name, value in made.items()
-        if analyzed and value is not None and row.get(name) is None
-    }
+    same_weights = new_row[WEIGHTS] == row[WEIGHTS] if row.get(WEIGHTS) else None
+    lacking: set[str] = set()
+    if row.get("paper_label") is not None:  # it was analyzed
+        lacking = {
+            name for name, value in new_row.items() if value is not None and row.get(name) is None
+        }
     lacking.discard("diverged_at")  # null in every run that did not
-    names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
-    differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
-    verdicts = made.get("verdict"), row.get("verdict")
+    left_out = settings | lacking | SENTENCES
+    names = [name for name in row if name in new_row and name not in left_out]
+    differing = {name: (new_row[name], row[name]) for name in names if new_row[name] != row[name]}
+    verdicts = new_row.get("verdict"), row.get("verdict")
     return Difference(*verdicts, len(names), differing, same_weights)

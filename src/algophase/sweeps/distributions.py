@@ -65,10 +65,11 @@ class Uniform:
         return (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
 
     def to_data(self) -> Any:
-        data: dict[str, Any] = {
-            "log_uniform" if self.logarithmic else "uniform": list(self.extremes())
-        }
-        return data | ({"integer": True} if self.integer else {})
+        form = "log_uniform" if self.logarithmic else "uniform"
+        data: dict[str, Any] = {form: list(self.extremes())}
+        if self.integer:
+            data["integer"] = True
+        return data
 
 
 @dataclass(frozen=True)
@@ -134,22 +135,22 @@ def _read_list(name: str, form: str, values: list[object], integer: bool) -> Dis
                 f"{form} of {name} holds {shown(value)}; its values must be numbers, text, true "
                 "or false"
             )
-    if len({(type(value), value) for value in values}) < len(values):
+    distinct = {(type(value), value) for value in values}
+    if len(distinct) < len(values):
         raise InputError(f"{form} of {name} is {shown(values)}; it names a value twice")
     members = tuple(values)
     return Choice(members) if form == "choice" else Grid(members)  # type: ignore[arg-type]
 
 
 def _read_interval(name: str, form: str, values: list[object], integer: bool) -> Distribution:
-    if len(values) != 2 or any(
-        isinstance(end, bool) or not isinstance(end, int | float) for end in values
-    ):
+    numbers = [
+        value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    if len(values) != 2 or len(numbers) != 2:
         raise InputError(
             f"{form} of {name} is {shown(values)}; it must be two numbers, [low, high]"
         )
-    low, high = values
-    assert isinstance(low, int | float)
-    assert isinstance(high, int | float)
+    low, high = numbers
     try:
         finite = math.isfinite(low) and math.isfinite(high)
     except OverflowError:  # an integer beyond the largest float

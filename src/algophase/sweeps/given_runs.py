@@ -60,7 +60,7 @@ def train_into(
     check_directory(Path(directory))
     table = SweepDirectory(directory)
     title = "runs given to algophase train"
-    members = _places(runs, table, options)
+    members = _by_index(runs, table, options)
     space = GivenRuns(GIVEN_RUNS, {}, title=title, members=members)
     request = Request(
         space,
@@ -73,22 +73,22 @@ def train_into(
     return sweep_here(request, table, progress)
 
 
-def _places(
+def _by_index(
     runs: Sequence[RunSettings], directory: SweepDirectory, options: Options
 ) -> dict[int, RunSettings]:
-    """The runs by their places in the table: those of their rows, and then the next ones."""
+    """The runs by their indices in the table: those of their rows, and then the next ones."""
     trained = {run.run.run_id: run for run in read_trained(directory.path, runs)}
     finished = directory.finished()
-    next_place = max(finished, default=-1) + 1
-    places: dict[int, RunSettings] = {}
+    next_index = max(finished, default=-1) + 1
+    by_index: dict[int, RunSettings] = {}
     for run in dict.fromkeys(runs):
         if run.run_id in trained:
             trained[run.run_id].check_complete(options)
-            places[trained[run.run_id].row["index"]] = run
+            by_index[trained[run.run_id].row["index"]] = run
         else:
-            places[next_place] = run
-            next_place += 1
-    return places
+            by_index[next_index] = run
+            next_index += 1
+    return by_index
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,8 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     """
     target = SweepDirectory(out)
     by_path: dict[Path, SweepDirectory] = {}
-    for path in [*([out] if target.exists else []), *inputs]:
+    paths = [out, *inputs] if target.exists else inputs
+    for path in paths:
         by_path.setdefault(Path(path).resolve(), SweepDirectory(path))
     sources = list(by_path.values())
     if not sources:
@@ -127,9 +128,8 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
             target.replace(joined.table, _about(joined, command), moments, files)
     except BaseException:
         if fresh:
-            with contextlib.suppress(
-                OSError
-            ):  # what was made for nothing, unless something is in it
+            # what was made for nothing, unless something is in it
+            with contextlib.suppress(OSError):
                 target.path.rmdir()
         raise
     runs = joined.table.num_rows
@@ -149,10 +149,8 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
     for source in sources[1:]:
         description = source.description()
         if not same_sweep(first, description):
-            mine, theirs = (
-                f"space {data['space'].get('name')} with seed {data['seed']}"
-                for data in (first, description)
-            )
+            mine = _name_of(first)
+            theirs = _name_of(description)
             alike = ", by another definition" if mine == theirs else ""
             raise InputError(
                 f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the "
@@ -166,6 +164,10 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
     return first
 
 
+def _name_of(description: Mapping[str, Any]) -> str:
+    return f"space {description['space'].get('name')} with seed {description['seed']}"
+
+
 def _read(source: SweepDirectory) -> SourceRuns | None:
     """Its shards are listed once: a sweep that goes on there may add others at any moment."""
     import pyarrow
@@ -177,16 +179,13 @@ def _read(source: SweepDirectory) -> SourceRuns | None:
     for name in KEYS:
         if name not in table.column_names or table[name].null_count:
             raise InputError(f"{source.path} has runs without {name}: it is not a sweep's table")
-    shards = [
-        Shard(
-            shard_name(path),
-            frozenset(own.column_names),
-            origin(own.schema),
-            tuple(own["index"].to_pylist()),
-        )
-        for path, own in tables.items()
-    ]
-    owners = [number for number, shard in enumerate(shards) for _ in shard.indices]
+    shards: list[Shard] = []
+    owners: list[int] = []  # the shard of each row
+    for path, own in tables.items():
+        indices = tuple(own["index"].to_pylist())
+        columns = frozenset(own.column_names)
+        owners += [len(shards)] * len(indices)
+        shards.append(Shard(shard_name(path), columns, origin(own.schema), indices))
     with_owners = table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64()))
     table = each_once(with_owners)
     of_rows = [shards[owner] for owner in table[OWNER].to_pylist()]
@@ -214,13 +213,12 @@ def join(sources: Mapping[str, SourceRuns | None]) -> Joined:
         raise InputError(f"the tables do not fit together: {str(error).splitlines()[0]}") from None
     ids = everything["run_id"].to_pylist()
     indices = everything["index"].to_pylist()
-    owner = [
-        number
-        for number, source in enumerate(sources.values())
-        if source is not None
-        for _ in source.shards
-    ]
-    shards = [shard for source in not_empty for shard in source.shards]
+    owner: list[int] = []  # the source of each row
+    shards: list[Shard] = []
+    for number, source in enumerate(sources.values()):
+        if source is not None:
+            owner += [number] * len(source.shards)
+            shards += source.shards
     names = list(sources)
     winners: dict[int, int] = {}  # index of a run to its row
     copies: list[tuple[int, int]] = []  # row of a copy, and of the one that stays
@@ -229,8 +227,7 @@ def join(sources: Mapping[str, SourceRuns | None]) -> Joined:
         if ids[winner] != ids[row]:
             raise InputError(
                 f"run {index} is {ids[winner]} in {names[owner[winner]]} and {ids[row]} in "
-                f"{names[owner[row]]}: "
-                "one of the two is not a run of this space"
+                f"{names[owner[row]]}: one of the two is not a run of this space"
             )
         if winner != row:
             copies.append((row, winner))
@@ -259,10 +256,10 @@ def _measured(record: Mapping[str, Any], shard: Shard) -> set[str]:
     A merged shard has the columns of all its sources, so a null in it may be such a lack, unless
     the run has no analysis.
     """
-    lacks = shard.merged and record.get("paper_label") is not None
-    return {
-        name for name in shard.columns if name not in HOW and not (lacks and record[name] is None)
-    }
+    columns = {name for name in shard.columns if name not in HOW}
+    if shard.merged and record.get("paper_label") is not None:
+        columns = {name for name in columns if record[name] is not None}
+    return columns
 
 
 def _rows(table: "pyarrow.Table", numbers: list[int]) -> list[dict[str, Any]]:

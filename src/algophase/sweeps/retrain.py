@@ -241,9 +241,9 @@ def retrain_sample(
         (2, 2)
     """
     directory = SweepDirectory(sweep)
-    opened = OpenTable(directory.path)
-    refuse_moments(opened.column_names, directory.path)
-    table = opened.read()
+    table_file = OpenTable(directory.path)
+    refuse_moments(table_file.column_names, directory.path)
+    table = table_file.read()
     if not 1 <= count <= len(table):
         raise InputError(
             f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose "
@@ -279,7 +279,8 @@ def _together(alone: Sequence[PlannedEnsemble]) -> list[PlannedEnsemble]:
         rows_by_way.setdefault(way, []).append(position)
     groups = []
     for way, positions in rows_by_way.items():
-        for group in plan([alone[position].runs[0] for position in positions], *way):
+        runs = [alone[position].runs[0] for position in positions]
+        for group in plan(runs, *way):
             of_rows = tuple(positions[index] for index in group.indices)
             groups.append(PlannedEnsemble(of_rows, group.runs, *way))
     return groups
@@ -287,9 +288,9 @@ def _together(alone: Sequence[PlannedEnsemble]) -> list[PlannedEnsemble]:
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
-    opened = OpenTable(path)
-    refuse_moments(opened.column_names, path)
-    keys = read_frame(opened, KEYS)
+    table_file = OpenTable(path)
+    refuse_moments(table_file.column_names, path)
+    keys = read_frame(table_file, KEYS)
     indices = keys["index"].tolist()
     ids = keys["run_id"].tolist()
     matches = _matches(name, indices, ids)
@@ -300,16 +301,16 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
             "of it"
         )
     if not matches:
-        choices = (
-            f"index {min(indices)} to {max(indices)}, such as {indices[0]} or {ids[0]}"
-            if ids
-            else "none at all"
-        )
+        choices = "none at all"
+        if ids:
+            span = f"index {min(indices)} to {max(indices)}"
+            choices = f"{span}, such as {indices[0]} or {ids[0]}"
         raise InputError(
             f"there is no run {name!r} in {path}, which has {len(ids)}: {choices}; give an index, "
             "an id or its beginning"
         )
-    (row,) = rows_of(opened.read().slice(matches[0], 1), path)
+    its_row = table_file.read().slice(matches[0], 1)
+    (row,) = rows_of(its_row, path)
     return row
 
 
@@ -342,8 +343,8 @@ def choose(
     precision = choose_precision(precision, chosen, instead_of=asked)
     of_table = recorded["precision"] if recorded["precision"] in PRECISIONS[chosen.type] else None
     try:
-        way = engine or recorded["engine"] or "auto"
-        (group,) = plan([run], way, chosen, precision or of_table)
+        wanted_engine = engine or recorded["engine"] or "auto"
+        (group,) = plan([run], wanted_engine, chosen, precision or of_table)
     except InputError:
         if engine is not None:
             raise
@@ -352,19 +353,22 @@ def choose(
     used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
     notes = []
     if recorded != used:
-        before, now = (
-            " ".join(f"{name} {value or 'unknown'}" for name, value in way.items())
-            for way in (recorded, used)
+        notes.append(
+            f"the table's network was trained with {_way(recorded)}, this one with {_way(used)}: "
+            "rounding differs, and training amplifies it"
         )
-        note = f"the table's network was trained with {before}, this one with {now}: "
-        note += "rounding differs, and training amplifies it"
-        notes.append(note)
-    if row.get("early_stop.points") is not None and row["epochs_trained"] < run.training.epochs:
+    epochs = run.training.epochs
+    if row.get("early_stop.points") is not None and row["epochs_trained"] < epochs:
         notes.append(
             f"the table's network stopped early, after {row['epochs_trained']:,} epochs: this one "
-            f"is trained for all {run.training.epochs:,}"
+            f"is trained for all {epochs:,}"
         )
     return group, "; ".join(notes) or None
+
+
+def _way(settings: Mapping[str, Any]) -> str:
+    """How a network was trained, in words: "engine fused device cuda precision tf32"."""
+    return " ".join(f"{name} {value or 'unknown'}" for name, value in settings.items())
 
 
 def train_again(
@@ -396,7 +400,8 @@ def train_again(
             elif isinstance(outcome, InputError):
                 problem = str(outcome)
             analysis = None if isinstance(outcome, InputError) else outcome
-            new_row = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
+            space = str(row.get("space", ""))
+            new_row = make_row(space, int(row["index"]), trained, analysis)
             difference = compare(row, new_row, run)
             retrained[position] = Retrained(trained, analysis, difference, problem)
     return [retrained[position] for position in range(len(rows))]

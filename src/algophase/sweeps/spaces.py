@@ -26,14 +26,13 @@ from algophase.core.settings import (
     shown,
     trained_kinds,
 )
+from algophase.sweeps._space_data import by_section, read_entries
 from algophase.sweeps.distributions import Distribution, Grid, Value, read_distribution
 
 LARGEST_SEED = 2**48
-FLAGS = ("hidden", "paired")  # entries of a space that are true or false
 LONGEST_NAME = 60  # of a space, in letters
-MOST_RUNS = (
-    1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
-)
+# Of a sweep, which draws them all before it trains one: two minutes for a million.
+MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,9 @@ class Space:
         """The grids by setting, in the order of a file's sections. The order decides which cell a
         run is in.
         """
-        ordered = sorted(
-            self.settings.items(), key=lambda item: SECTIONS.index(item[0].partition(".")[0])
-        )
-        return {name: rule for name, rule in ordered if isinstance(rule, Grid)}
+        names = sorted(self.settings, key=_position_of_section)
+        rules = {name: self.settings[name] for name in names}
+        return {name: rule for name, rule in rules.items() if isinstance(rule, Grid)}
 
     @property
     def cells(self) -> int:
@@ -122,35 +120,38 @@ class Space:
         Returns:
             The run's settings.
         """
-        draw, arm = index, dict[str, Value]()  # runs of one draw differ in their arm alone
+        draw = index  # runs of one draw differ in their arm alone
+        arm: Mapping[str, Value] = {}
         if self.arms:
             draw, number = divmod(index, len(self.arms))
-            arm = dict(self.arms[number])
-        values, cell = {}, draw % self.cells
+            arm = self.arms[number]
+        cell = draw % self.cells
         if self.paired:
             draw //= self.cells
+        values: dict[str, Value] = {}
         for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
             cell, position = divmod(cell, len(grid.values))
             values[name] = grid.values[position]
         for name, rule in self.settings.items():
             if not isinstance(rule, Grid):
                 values[name] = rule.draw(generator(seed, self.name, draw, name))
-        own_seed = int(generator(seed, self.name, draw, "seed").integers(LARGEST_SEED))
+        seeds = generator(seed, self.name, draw, "seed")
+        own_seed = int(seeds.integers(LARGEST_SEED))
         try:
             return self._build({**values, **arm}, own_seed)
         except InputError as error:
             raise InputError(f"run {index} of space {self.name}: {error}") from None
 
     def _build(self, values: Mapping[str, object], seed: int) -> RunSettings:
-        parts: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
-        for name, value in values.items():
-            section, _, setting = name.partition(".")
-            parts[section][setting] = value
-        network = network_from_dict({"kind": self.kind, **parts["network"]})
-        training = TrainingSettings.from_dict(
-            {**network.published_training().to_dict(), **parts["training"]}
-        )
-        return RunSettings(TaskSettings.from_dict(parts["task"]), network, training, seed)
+        """The run of these values, given under section and name. What is not given is at its
+        default; of training, at what is published for this kind of network.
+        """
+        parts = by_section(values)
+        network = network_from_dict({"kind": self.kind, **parts.get("network", {})})
+        published = network.published_training().to_dict()
+        training = TrainingSettings.from_dict({**published, **parts.get("training", {})})
+        task = TaskSettings.from_dict(parts.get("task", {}))
+        return RunSettings(task, network, training, seed)
 
     def sample(self, indices: Sequence[int], seed: int = 0) -> list[RunSettings]:
         """Several runs.
@@ -182,19 +183,24 @@ class Space:
             >>> space.on_groups(["D30", "A5"]).run(1).task.group
             'A5'
         """
-        settings = {
-            name: rule
-            for name, rule in self.settings.items()
-            if name not in ("task.modulus", "task.operation", "task.relabeling")
-        }
+        settings = dict(self.settings)
+        for name in ("task.modulus", "task.operation", "task.relabeling"):
+            settings.pop(name, None)
         rule = {"grid": list(groups)} if len(groups) > 1 else groups[0]
         settings["task.group"] = read_distribution("task.group", rule)
         named = ", ".join(groups)
         suffix = "-".join(groups)
         if len(self.name) + len(suffix) >= LONGEST_NAME or not _is_name(suffix):
-            suffix = f"groups-{hashlib.sha256(named.encode()).hexdigest()[:8]}"
-        name, title = f"{self.name}-{suffix}", f"{self.title}, on {named}"
-        return replace(self, name=name, title=title, settings=settings, figures=(), paper_runs=None)
+            digest = hashlib.sha256(named.encode()).hexdigest()
+            suffix = f"groups-{digest[:8]}"
+        return replace(
+            self,
+            name=f"{self.name}-{suffix}",
+            title=f"{self.title}, on {named}",
+            settings=settings,
+            figures=(),
+            paper_runs=None,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The space as data, in the form of a space file."""
@@ -208,11 +214,11 @@ class Space:
         if self.history_stride:
             record["history_stride"] = self.history_stride
         if self.arms:
-            record["arms"] = [_by_section(arm) for arm in self.arms]
+            record["arms"] = [by_section(arm) for arm in self.arms]
         record["network"] = {"kind": self.kind}
-        for name, rule in self.settings.items():
-            section, _, setting = name.partition(".")
-            record.setdefault(section, {})[setting] = rule.to_data()
+        rules = {name: rule.to_data() for name, rule in self.settings.items()}
+        for section, entries in by_section(rules).items():
+            record.setdefault(section, {}).update(entries)
         return record
 
     @classmethod
@@ -230,94 +236,13 @@ class Space:
         Raises:
             InputError: an entry is unknown or out of range.
         """
-        allowed = (
-            "name",
-            "title",
-            "runs",
-            "snapshots",
-            *FLAGS,
-            "history_stride",
-            "arms",
-            *SECTIONS,
-        )
-        unknown = [str(key) for key in data if key not in allowed]
-        if unknown:
-            raise InputError(
-                f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}"
-            )
-        settings: dict[str, Distribution] = {}
-        kind = TransformerSettings.kind
-        for section in SECTIONS:
-            entries = data.get(section, {})
-            if not isinstance(entries, Mapping):
-                raise InputError(f"{section} is {shown(entries)}; it must be a table of settings")
-            for setting, value in entries.items():
-                if (section, setting) == ("network", "kind"):
-                    kind = value
-                else:
-                    settings[f"{section}.{setting}"] = read_distribution(
-                        f"{section}.{setting}", value
-                    )
-        for key in ("name", "title"):
-            if not isinstance(data.get(key, ""), str):
-                raise InputError(f"{key} of a space is {shown(data[key])}; it must be text")
-        snapshots = data.get("snapshots", [])
-        if not isinstance(snapshots, list):
-            raise InputError(
-                f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs"
-            )
-        flags = {name: data.get(name, False) for name in FLAGS}
-        for name, flag in flags.items():
-            if not isinstance(flag, bool):
-                raise InputError(f"{name} of a space is {shown(flag)}; it must be true or false")
-        return cls(
-            data.get("name", ""),
-            settings,
-            kind,
-            data.get("title", ""),
-            data.get("runs", 100),
-            snapshots=tuple(snapshots),
-            **flags,
-            history_stride=data.get("history_stride", 0),
-            arms=_read_arms(data.get("arms", [])),
-        )
+        return cls(**read_entries(data))
 
 
-def _by_section(arm: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
-    """Settings of an arm in the form of a space file."""
-    sections: dict[str, dict[str, Value]] = {}
-    for name, value in arm.items():
-        section, _, setting = name.partition(".")
-        sections.setdefault(section, {})[setting] = value
-    return sections
-
-
-def _read_arms(data: object) -> tuple[Mapping[str, Value], ...]:
-    """Settings by arm, under section and name, from the form of a space file."""
-    form = 'a list of tables such as {training.optimizer = "muon"}'
-    if not isinstance(data, list):
-        raise InputError(f"arms of a space is {shown(data)}; it must be {form}")
-    arms = []
-    for entries in data:
-        arm: dict[str, Value] = {}
-        if not isinstance(entries, Mapping):
-            raise InputError(f"an arm of a space is {shown(entries)}; arms must be {form}")
-        for section, settings in entries.items():
-            if section not in SECTIONS or not isinstance(settings, Mapping):
-                raise InputError(
-                    f"an arm of a space has {section} = {shown(settings)}; arms must be {form}, "
-                    f"with settings of {', '.join(SECTIONS)}"
-                )
-            for setting, value in settings.items():
-                if not isinstance(value, str | bool | int | float):
-                    raise InputError(
-                        f"{section}.{setting} of an arm is {shown(value)}; it must be one value"
-                    )
-                arm[f"{section}.{setting}"] = value
-        arms.append(arm)
-    if len(arms) != len({repr(sorted(arm.items())) for arm in arms}):
-        raise InputError(f"arms of a space are {shown(data)}; two are the same")
-    return tuple(arms)
+def _position_of_section(name: str) -> int:
+    """Where the section of a setting stands in a space file."""
+    section, _, _ = name.partition(".")
+    return SECTIONS.index(section)
 
 
 def check_runs(what: str, runs: object) -> None:
@@ -330,14 +255,7 @@ def _is_name(text: str) -> bool:
 
 
 def _check(space: Space) -> None:
-    # it becomes a directory's name
-    fits = 1 <= len(space.name) <= LONGEST_NAME
-    if not fits or not _is_name(space.name) or space.name.startswith("."):
-        choices = (
-            f"use 1 to {LONGEST_NAME} letters, digits, dashes, dots and underscores, and no dot "
-            "at the beginning"
-        )
-        raise InputError(f"the name of a space is {shown(space.name)}; {choices}")
+    _check_name(space.name)
     check_runs(f"runs of space {space.name}", space.runs)
     for epoch in space.snapshots:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
@@ -350,25 +268,8 @@ def _check(space: Space) -> None:
         raise InputError(
             f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {choices}"
         )
-    classes: dict[str, type[Any]] = {
-        "task": TaskSettings,
-        "network": NETWORK_KINDS[space.kind],
-        "training": TrainingSettings,
-    }
     check_integer(f"history_stride of space {space.name}", space.history_stride, 0)
-    names_of_arms = [name for arm in space.arms for name in arm]
-    for name in (*space.settings, *names_of_arms):
-        section, _, setting = name.partition(".")
-        if section not in classes:
-            raise InputError(
-                f"space {space.name} has no section {section!r}; choose from {', '.join(SECTIONS)}"
-            )
-        names = [item.name for item in fields(classes[section])]
-        if setting not in names:
-            raise InputError(
-                f"{section} of space {space.name} has no setting {setting!r}; choose from "
-                f"{', '.join(names)}"
-            )
+    _check_names_of_settings(space)
     # Every extreme value with the first of all others: what a setting cannot be is named now, not
     # at run 731.
     first = {name: rule.extremes()[0] for name, rule in space.settings.items()}
@@ -377,6 +278,40 @@ def _check(space: Space) -> None:
             for value in rule.extremes():
                 _try(space, {**first, name: value, **arm})
         _try(space, {**first, **arm})
+
+
+def _check_name(name: str) -> None:
+    """The name becomes a directory's."""
+    fits = 1 <= len(name) <= LONGEST_NAME
+    if not fits or not _is_name(name) or name.startswith("."):
+        choices = (
+            f"use 1 to {LONGEST_NAME} letters, digits, dashes, dots and underscores, and no dot "
+            "at the beginning"
+        )
+        raise InputError(f"the name of a space is {shown(name)}; {choices}")
+
+
+def _check_names_of_settings(space: Space) -> None:
+    classes: dict[str, type[Any]] = {
+        "task": TaskSettings,
+        "network": NETWORK_KINDS[space.kind],
+        "training": TrainingSettings,
+    }
+    names = list(space.settings)
+    for arm in space.arms:
+        names += arm
+    for name in names:
+        section, _, setting = name.partition(".")
+        if section not in classes:
+            raise InputError(
+                f"space {space.name} has no section {section!r}; choose from {', '.join(SECTIONS)}"
+            )
+        settings = [item.name for item in fields(classes[section])]
+        if setting not in settings:
+            raise InputError(
+                f"{section} of space {space.name} has no setting {setting!r}; choose from "
+                f"{', '.join(settings)}"
+            )
 
 
 def _try(space: Space, values: Mapping[str, object]) -> None:
@@ -407,8 +342,6 @@ def load_space(path: Path) -> Space:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if not any(section in data for section in SECTIONS):
-        raise InputError(
-            f"{path} defines no space; give it one of the tables "
-            f"{', '.join(f'[{name}]' for name in SECTIONS)}"
-        )
+        tables = ", ".join(f"[{name}]" for name in SECTIONS)
+        raise InputError(f"{path} defines no space; give it one of the tables {tables}")
     return space

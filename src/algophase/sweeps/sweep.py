@@ -79,9 +79,8 @@ class Request:
             raise InputError(
                 f"part is {number}/{count}, which has none of the {self.runs} runs; {choices}"
             )
-        if self.keep_weights not in ("none", "all") and not (
-            isinstance(self.keep_weights, int) and self.keep_weights > 0
-        ):
+        is_count = isinstance(self.keep_weights, int) and self.keep_weights > 0
+        if self.keep_weights not in ("none", "all") and not is_count:
             raise InputError(
                 f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of "
                 "networks of each verdict"
@@ -209,9 +208,9 @@ class SweepCall:
             doing=doing,
         )
         per_minute = f"{60 * self.new / seconds:,.1f} per minute" if self.new else ""
-        speed = ", ".join(part for part in (per_minute, progress.time_left) if part)
-        parts = [speed, tally(self.counts), doing]
-        self.report(replace(progress, state="; ".join(part for part in parts if part)))
+        speed = ", ".join(filter(None, [per_minute, progress.time_left]))
+        state = "; ".join(filter(None, [speed, tally(self.counts), doing]))
+        self.report(replace(progress, state=state))
 
     def outcome(self, ended: str, seconds: float) -> Outcome:
         return Outcome(
@@ -268,17 +267,15 @@ def begin(
     outcomes = outcomes_by_id(directory) if finished else {}
     done = {index: outcomes[run_id] for index, (run_id, _) in finished.items() if index in runs}
     if done:
-        log.info(
-            "%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path
-        )
+        counts = f"{len(done):,} of {len(runs):,}"
+        log.info("%s runs are in %s already", counts, directory.path)
     if len(done) < len(runs):
         _check_make(request, directory)
     work_left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept_ids = directory.kept()
     kept = Counter(name for run_id, name in outcomes.items() if run_id in kept_ids)
-    return done, SweepCall(
-        directory, request, runs, report, Counter(done.values()), kept, work_left
-    )
+    counts_done = Counter(done.values())
+    return done, SweepCall(directory, request, runs, report, counts_done, kept, work_left)
 
 
 def _check_make(request: Request, directory: SweepDirectory) -> None:
@@ -397,11 +394,11 @@ def _finish(
 ) -> None:
     """Train, analyze and record these ensembles."""
     request = call.request
-    places = list(call.runs)
+    indices = list(call.runs)
     in_space: dict[RunSettings, int] = {}
     for part in parts:
         for run, position in zip(part.runs, part.indices, strict=True):
-            in_space[run] = places[position]
+            in_space[run] = indices[position]
     work = sum(map(cost, in_space))
     work_at_start = call.work
     doing = ""

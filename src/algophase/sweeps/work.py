@@ -65,9 +65,8 @@ class Options:
     check_again: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "snapshot_epochs", Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs
-        )
+        epochs = Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs  # in order
+        object.__setattr__(self, "snapshot_epochs", epochs)
         if not self.checkpoint_seconds > 0:
             raise InputError(
                 f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0"
@@ -120,9 +119,8 @@ def finish(
     watch = Watch(options.history_stride, snapshots, options.early_stop)
     if checkpoint is not None:
         groups = continued(groups, checkpoint, watch)
-    with closing(
-        train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
-    ) as ensembles:
+    training = train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
+    with closing(training) as ensembles:
         for group, outcomes in ensembles:
             # until it is saved: nothing else holds what was trained
             with held_interrupts() as pressed:
@@ -182,15 +180,16 @@ def _analyzed(
         if options.timing:
             row = {**row, **timing_columns(trained.history, options.history_stride)}
         rows.append(row)
+        if not options.snapshot_epochs or not options.analysis:
+            continue
         networks = dict(along[trained.id])
         if trained.network is not None and trained.diverged_at is None:
             networks[trained.epochs] = trained.network
-        if not options.snapshot_epochs or not options.analysis:
-            continue
         for epoch, network in networks.items():
             then = analyses.get(network.id)
             detail = details.get(network.id)
             moments.append(make_moment(space, index, trained, epoch, then, detail))
+    snapshots = {run_id: list(networks.values()) for run_id, networks in along.items() if networks}
     return Finished(
         rows=rows,
         networks={
@@ -199,9 +198,7 @@ def _analyzed(
         training_seconds=sum(trained.seconds for trained in outcomes),
         analysis_seconds=time.monotonic() - started,
         moments=moments,
-        snapshots={
-            run_id: list(networks.values()) for run_id, networks in along.items() if networks
-        },
+        snapshots=snapshots,
     )
 
 
