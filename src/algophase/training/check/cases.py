@@ -108,7 +108,8 @@ def _groups(small: bool) -> Iterator[Case]:
     table for each operand and with one for both.
     """
     large, middle, abelian = ("S3", "S3", "Z2xZ4") if small else ("S5", "A5", "Z2xZ30")
-    of_large, of_middle = TaskSettings(group=large), TaskSettings(group=middle)
+    of_large = TaskSettings(group=large)
+    of_middle = TaskSettings(group=middle)
     yield f"1 layer, {large}, relu", _transformers(of_large, _widths(small), 1, "relu")
     if not small:
         narrow = _transformers(of_large, (128, 128, 128), 1, "gelu")

@@ -90,7 +90,8 @@ def machine(device: torch.device) -> dict[str, str]:
     facts["Triton"] = _triton_version()
     facts["CUDA"] = torch.version.cuda or torch.version.hip or "none"
     facts["system"] = f"{platform.system()} {platform.machine()}"
-    cores, threads = os.cpu_count() or 1, torch.get_num_threads()
+    cores = os.cpu_count() or 1
+    threads = torch.get_num_threads()
     facts["processor"] = f"{counted(cores, 'core')}, {counted(threads, 'thread')} in use"
     facts["memory"] = f"{_memory() / GIB:.1f} GiB"
     facts["card"] = _card(device)

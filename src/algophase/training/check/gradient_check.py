@@ -62,7 +62,9 @@ TRAINED_TOLERANCES = {
 # multiplied too, do to the exact gradient. Late in training, with eleven bits, that is 0.3 at p =
 # 59, widths 12 to 33, and 0.05 to 0.16 for the gallery's networks of width 128. One way may miss
 # the hidden unit next to its kink that another turns over, so several are tried.
-ELEVEN_BITS, WORTH, WAYS = ("tf32", "half"), 2.0, 8
+ELEVEN_BITS = ("tf32", "half")
+WORTH = 2.0
+WAYS = 8
 SMALL_GRADIENT = 1e-3  # of the whole gradient's norm
 KINK = 5e-7  # pre-activations closer to 0 than this, relative to their size, may flip in float32
 MOST_SEEDS = 200
@@ -377,7 +379,9 @@ class _Allowed:
         state: Sequence[Parameters],
         off_kinks: bool,
     ) -> None:
-        self.yardstick, self.state, self.trained = yardstick, state, name != "start"
+        self.yardstick = yardstick
+        self.state = state
+        self.trained = name != "start"
         self.column = 0 if _smooth(run) else 1 if off_kinks else 2
         self.exact = yardstick.at(state)
         self._moved: dict[bool, Agreement] = {}

@@ -46,8 +46,8 @@ def compile_for(device: torch.device, launches: Collection[Launch]) -> None:
 def products_for(capability: int) -> Iterator[None]:
     """While entered, Triton compiles matrix products in the way that works for cards of this
     (major) capability."""
-    before = os.environ.get(OLD_PRODUCTS)
-    if capability != NEEDS_OLD_PRODUCTS or before is not None:
+    is_chosen_by_user = OLD_PRODUCTS in os.environ
+    if capability != NEEDS_OLD_PRODUCTS or is_chosen_by_user:
         yield
         return
     os.environ[OLD_PRODUCTS] = "1"

@@ -80,7 +80,8 @@ class NarrowGrid:
         0.215 s per run."""
         from algophase.training.kernels.one_layer.tables import project
 
-        channels, few_tokens = self.engine.channels, self.engine.tokens <= FEW_TOKENS
+        channels = self.engine.channels
+        few_tokens = self.engine.tokens <= FEW_TOKENS
         channel_tile = min(TILE, channels)
         units, columns = self._tiles()
         products = columns * (1 + channels // channel_tile)
@@ -98,7 +99,8 @@ class NarrowGrid:
         from algophase.training.kernels.one_layer.by_rows import by_rows
 
         row_tile = self.engine.rows.count // self.engine.tiles
-        narrow, few_outputs = self.engine.channels <= 128, self.engine.padded_outputs == 64
+        narrow = self.engine.channels <= 128
+        few_outputs = self.engine.padded_outputs == 64
         # With 128 outputs, or GELU, half the hidden units at a time, so that two programs share a
         # multiprocessor; not measured
         unit_tile = TILE if few_outputs and not self.engine.gelu else TILE // 2
@@ -116,11 +118,9 @@ class NarrowGrid:
     def _by_units(self) -> Launch:
         from algophase.training.kernels.one_layer.by_units import by_units
 
-        runs, narrow, few_outputs = (
-            self.engine.row_runs,
-            self.engine.channels <= 128,
-            self.engine.padded_outputs == 64,
-        )
+        runs = self.engine.row_runs
+        narrow = self.engine.channels <= 128
+        few_outputs = self.engine.padded_outputs == 64
         # With 128 outputs 64 rows spill 32 bytes per thread and take 17.0 µs, 32 rows none and
         # 23.5 (p = 113, width 128). Above 128 channels 64 rows spill too much; not measured.
         row_tile = TILE if few_outputs or narrow else TILE // 2
@@ -145,7 +145,8 @@ class NarrowGrid:
         from algophase.training.kernels.one_layer.after_units import after_units
 
         channels, width = self.engine.channels, self.engine.width
-        channel_tile, width_tile = min(TILE, channels), min(2 * TILE, width)
+        channel_tile = min(TILE, channels)
+        width_tile = min(2 * TILE, width)
         units, columns = self._tiles()
         roles = 2 + channels // channel_tile + columns + units
         return self.engine.launch(
@@ -210,7 +211,8 @@ class WideGrid:
     def _weights(self) -> Launch:
         from algophase.training.kernels.one_layer.wide import wide_weights
 
-        width, units = self.engine.width, self.engine.hidden // TILE
+        width = self.engine.width
+        units = self.engine.hidden // TILE
         outputs = self.engine.padded_outputs // TILE
         copies = units + outputs + 2 * width // TILE
         return self.engine.launch(
@@ -221,7 +223,8 @@ class WideGrid:
         """From z to the loss of some rows."""
         from algophase.training.kernels.one_layer.wide import wide_hidden, wide_logits, wide_stream
 
-        width, tiles = self.engine.width, rows.count // WIDE_TILE
+        width = self.engine.width
+        tiles = rows.count // WIDE_TILE
         width_tile = min(WIDE_TILE, width)
         stream = self.engine.launch(
             wide_stream,
@@ -297,8 +300,10 @@ class WideGrid:
         512)."""
         memory, gradients = self.engine.memory, self.engine.gradients.flat
         starts = self.engine.parameter_values()
-        dx, d_stream = memory["DX"], memory["DSTREAM"]
-        at_iu, at_o = {"AT": starts["AT_IU"], "FACTOR": 16.0}, {"AT": starts["AT_O"]}
+        dx = memory["DX"]
+        d_stream = memory["DSTREAM"]
+        at_iu = {"AT": starts["AT_IU"], "FACTOR": 16.0}
+        at_o = {"AT": starts["AT_O"]}
         readout = {"FIRST_B": self.engine.hidden, "N": self.engine.padded_outputs, "TELLS": True}
         return {
             "by_units": self._sums(memory["STREAM"], dx, gradients, at_iu),
@@ -317,9 +322,10 @@ class WideGrid:
         columns = own["N"]
         inner_tile = min(WIDE_TILE, inner)
         tile = 2 * WIDE_TILE if columns > self.engine.hidden else _column_tile(columns)
+        column_tiles = -(-columns // tile)
         return self.engine.launch(
             wide_sums,
-            inner // inner_tile * -(-columns // tile),
+            inner // inner_tile * column_tiles,
             A=a,
             B=b,
             OUT=out,

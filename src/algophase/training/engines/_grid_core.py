@@ -51,10 +51,13 @@ class Pairs:
     def __init__(
         self, numbers: Tensor, rows: Tensor, own: Sequence[Tensor], labels: Tensor
     ) -> None:
-        self.numbers, self.own, self.labels = numbers, torch.cat(list(own)), labels
+        self.numbers = numbers
+        self.own = torch.cat(list(own))
+        self.labels = labels
         self.own_sizes = [len(run) for run in own]
         self.per_pair = rows.shape[1]
-        self.rows, self.of_heads = rows.flatten(), rows[:, :-1].flatten()
+        self.rows = rows.flatten()
+        self.of_heads = rows[:, :-1].flatten()
         pairs = torch.arange(len(rows) + 1, device=rows.device, dtype=rows.dtype)
         self.starts = pairs * self.per_pair
         heads = torch.arange(len(self.of_heads), device=rows.device)
@@ -119,17 +122,24 @@ class Grid:
     ) -> None:
         """like: what the grid will read. pairs: how many a network is trained on."""
         self.loss = loss
-        self.hidden, self.outputs, self.gelu, self.weight = hidden, outputs, gelu, 1 / pairs
-        self.p, self.heads, device = len(labels), like.heads, labels.device
-        width, p = like.table.shape[2], self.p
-        size = pairs * width * like.table.element_size()
-        count = min(p, MOST_STRIPS, -(-size // STRIP_BYTES)) if device.type == "cpu" else 1
+        self.hidden = hidden
+        self.outputs = outputs
+        self.gelu = gelu
+        self.weight = 1 / pairs
+        self.heads = like.heads
+        p = self.p = len(labels)
+        device = labels.device
+        count = 1
+        if device.type == "cpu":
+            size = pairs * like.table.shape[2] * like.table.element_size()
+            count = min(p, MOST_STRIPS, -(-size // STRIP_BYTES))
         edges = [p * index // count for index in range(count + 1)]  # all strips about as large
         self.strips = [slice(start, stop) for start, stop in pairwise(edges)]
         self.labels = labels.T.flatten()  # (b a)
         self.whole_base = like.base.shape[1] == p
         numbers = torch.arange(p, device=device)
-        a, b = numbers.repeat(p)[:, None], numbers.repeat_interleave(p)[:, None]
+        a = numbers.repeat(p)[:, None]
+        b = numbers.repeat_interleave(p)[:, None]
         head = torch.arange(self.heads, device=device)
         base = 2 * p * self.heads + b * self.whole_base
         of_heads = [a * self.heads + head, (p + b) * self.heads + head]
@@ -138,12 +148,14 @@ class Grid:
 
     def _own(self, strip: slice) -> list[Tensor]:
         """The rows of T that a strip takes: of every a, of its values of b, and the base."""
-        p, heads, start, stop = self.p, self.heads, strip.start, strip.stop
-        before_base = 2 * p * heads
+        before_second = self.p * self.heads
+        before_base = 2 * before_second
+        first = (0, before_second)
+        second = (before_second + strip.start * self.heads, before_second + strip.stop * self.heads)
         base = (before_base, before_base + 1)
         if self.whole_base:
-            base = (before_base + start, before_base + stop)
-        runs = [(0, p * heads), ((p + start) * heads, (p + stop) * heads), base]
+            base = (before_base + strip.start, before_base + strip.stop)
+        runs = (first, second, base)
         return [torch.arange(*run, device=self.labels.device, dtype=torch.int32) for run in runs]
 
     def pairs(self, weights: Tensor) -> list[Pairs]:
@@ -153,7 +165,8 @@ class Grid:
         for strip in self.strips:
             in_strip = (chosen >= strip.start * self.p) & (chosen < strip.stop * self.p)
             numbers = chosen[in_strip]
-            rows, labels = self.rows[numbers], self.labels[numbers]
+            rows = self.rows[numbers]
+            labels = self.labels[numbers]
             pairs.append(Pairs(numbers, rows, self._own(strip), labels))
         return pairs
 

@@ -42,7 +42,8 @@ class Terms:
     def like(cls, task: TaskSettings, P: Flat) -> "Terms":
         """Memory for the networks of some parameters."""
         p, (n, heads), (_, hidden) = task.modulus, P["O"].shape[:2], P["b_in"].shape
-        rows, width = 2 * p * heads + (1 if task.equals_sign else p), P["IU"].shape[2]
+        rows = 2 * p * heads + (1 if task.equals_sign else p)
+        width = P["IU"].shape[2]
         return cls(
             coefficients=P.flat.new_ones(n, p, p, 2 * heads + 1),
             table=P.flat.new_zeros(n, rows, width),
@@ -108,8 +109,10 @@ class TableMaker:
 
     def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
         self.task, self.p, self.hidden = task, task.modulus, hidden
-        self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
-        self.rest, self.rate_scale = 1 - self.rate, self.rate * self.scale
+        self.rate = rate.view(-1, 1, 1, 1)
+        self.scale = scale.view(-1, 1, 1, 1)
+        self.rest = 1 - self.rate
+        self.rate_scale = self.rate * self.scale
         # what a head's weights of all positions add up to
         self.total = task.context - (task.context - 1) * self.rate[:, 0]
 
@@ -126,7 +129,8 @@ class TableMaker:
 
     def attend(self, P: Flat, terms: Terms) -> Attended:
         """What does not need the projection. The readout is left in the terms."""
-        p, positions = self.p, range(self.task.context)
+        p = self.p
+        positions = range(self.task.context)
         x = torch.cat([self._input(P, position) for position in positions], dim=1)
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
@@ -134,7 +138,8 @@ class TableMaker:
         torch.bmm(w_u.mT, P["W_out"].mT, out=terms.readout)
         qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
         q = qkv[:, self._asking, 0].transpose(1, 2)
-        k, v = qkv[:, :, 1].transpose(1, 2), qkv[:, :, 2].transpose(1, 2)
+        k = qkv[:, :, 1].transpose(1, 2)
+        v = qkv[:, :, 2].transpose(1, 2)
         if not self.task.equals_sign:
             own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
             scores = k[:, :, :p] @ q.mT - own[:, :, None, :]
@@ -165,10 +170,13 @@ class TableMaker:
         scores depend on a alone, b alone, and on nothing."""
         p = self.p
         scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
-        s1, s2 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p]
+        s1 = scores[:, :, :p, None]
+        s2 = scores[:, :, None, p : 2 * p]
         s3 = scores[:, :, 2 * p :, None]
         top = torch.maximum(torch.maximum(s1, s2), s3)
-        e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
+        e1 = torch.exp(s1 - top)
+        e2 = torch.exp(s2 - top)
+        e3 = torch.exp(s3 - top)
         whole = e1 + e2 + e3
         return e1 / whole, e2 / whole
 
@@ -228,7 +236,8 @@ class TableMaker:
         d_inputs = torch.bmm(d_qkv, P["QKV"].flatten(2).mT)
         d_inputs[:, self._asking].add_(torch.bmm(g.base, P["IU"].mT))
         # embeddings
-        first, second = d_inputs[:, :p], d_inputs[:, p : 2 * p]
+        first = d_inputs[:, :p]
+        second = d_inputs[:, p : 2 * p]
         out["embed"].zero_()
         out["embed"][:, :p].add_(first)
         start = p if self.task.separate_vocabularies else 0
@@ -289,7 +298,8 @@ class TableMaker:
             d_qkv[:, p:, 1] = (-over_a * q).transpose(1, 2)
             return
         w1, w2 = t.softmax_1, t.softmax_2
-        g1, g2 = d_attention_1 * rate, d_attention_2 * rate
+        g1 = d_attention_1 * rate
+        g2 = d_attention_2 * rate
         mean = w1 * g1 + w2 * g2
         d1 = (w1 * (g1 - mean)).sum(3)  # (n, h, a)
         d2 = (w2 * (g2 - mean)).sum(2)  # (n, h, b)

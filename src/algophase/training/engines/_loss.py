@@ -58,7 +58,8 @@ def _stablemax_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor
     wrong = values.scatter(-1, at_label, 0.0).sum(-1, keepdim=True)
     total = wrong + of_label
     share = wrong / total
-    loss = torch.where(share < 0.5, torch.log1p(-share), (of_label / total).log()).neg_()
+    log_probability = (of_label / total).log()
+    loss = torch.where(share < 0.5, torch.log1p(-share), log_probability).neg_()
     at_right = -slopes.gather(-1, at_label) * share / of_label
     return loss.squeeze(-1), slopes.div_(total).scatter_(-1, at_label, at_right)
 
@@ -103,7 +104,9 @@ class Loss:
         """
         at_label = labels.expand(logits.shape[:-1])[..., None]
         below = (logits < logits.gather(-1, at_label)).sum(-1)
-        return self.and_slope(logits, labels)[0], below == logits.shape[-1] - 1
+        is_right = below == logits.shape[-1] - 1
+        loss, _ = self.and_slope(logits, labels)
+        return loss, is_right
 
     def weighted(
         self, logits: Tensor, labels: Tensor, weights: Tensor, *, fused: bool = False
@@ -127,11 +130,13 @@ class _WeightedLoss(torch.autograd.Function):
             loss, slope = cross_entropy(logits, labels, weights)
         else:
             loss, slope = loss_of.and_slope(logits, labels)
-            loss, slope = loss * weights, slope.mul_(weights[..., None])
+            loss = loss * weights
+            slope = slope.mul_(weights[..., None])
         ctx.save_for_backward(slope)
         return loss.flatten(1).sum(1)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
         (slope,) = ctx.saved_tensors
-        return slope * upstream[0].view(-1, *[1] * (slope.ndim - 1)), None, None, None, None
+        axes = [1] * (slope.ndim - 1)
+        return slope * upstream[0].view(-1, *axes), None, None, None, None

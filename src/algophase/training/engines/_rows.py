@@ -76,7 +76,8 @@ def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
     count = chosen.shape[1]
     tiles = max(2, -(-(count + tile) // (tile * runs))) * runs
-    b, row = chosen // p, torch.arange(count, device=weights.device)
+    b = chosen // p
+    row = torch.arange(count, device=weights.device)
     rows = row.expand(n, -1)
     if bool((b - b[:, row // tile * tile] >= slots).any()):
         with_gaps = [_with_gaps(of_network.tolist(), tile, slots) for of_network in b.cpu()]
@@ -102,12 +103,15 @@ def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
 
 def _with_gaps(b: list[int], tile: int, slots: int) -> Tensor:
     """Row of each pair: a tile ends early where it would have too many b."""
-    rows, row, first = [], 0, b[0]
+    rows = []
+    row = 0
+    first = b[0]
     for value in b:
         if row % tile == 0:
             first = value
         elif value - first >= slots:
-            row, first = -(-row // tile) * tile, value
+            row = -(-row // tile) * tile
+            first = value
         rows.append(row)
         row += 1
     return torch.tensor(rows)

@@ -62,7 +62,8 @@ class _Batch(Generic[T]):
         self.results: dict[int, T] = {}
         self.started: dict[int, float] = {}
         self.errors: list[BaseException] = []
-        self.noting, self.complete = threading.Lock(), threading.Lock()
+        self.noting = threading.Lock()
+        self.complete = threading.Lock()
         self.complete.acquire()  # released once, by the last piece or the first error
         self.inference = torch.is_inference_mode_enabled()
 

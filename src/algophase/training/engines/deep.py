@@ -165,11 +165,14 @@ class DeepTransformer(InHalf):
         """Sizes of an ensemble as the kernels have them."""
         self.heads, self.head_size = self.parameters.shapes["O 0"][:2]
         self.channels = self.heads * self.head_size
-        self.width, self.hidden = self.settings.width, 4 * self.settings.width
-        self.positions, self.tokens = self.task.context, power_of_two(self.modulus)
+        self.width = self.settings.width
+        self.hidden = 4 * self.width
+        self.positions = self.task.context
+        self.tokens = power_of_two(self.modulus)
         self.padded_outputs = self.parameters.shapes["U"][1]
         self.gelu = self.settings.activation == "gelu"
-        self.pairs = -(-training_pairs // (TILE * PARTS)) * TILE * PARTS
+        at_a_time = TILE * PARTS
+        self.pairs = -(-training_pairs // at_a_time) * at_a_time
 
     def _sizes(self) -> dict[str, int]:
         """By the kernels' names."""
@@ -182,7 +185,10 @@ class DeepTransformer(InHalf):
 
     def _memory(self) -> dict[str, Tensor]:
         """What the layers share."""
-        positions, tokens, d, c = self.positions, self.tokens, self.width, self.channels
+        positions = self.positions
+        tokens = self.tokens
+        d = self.width
+        c = self.channels
         memory = {"RATE": run_values(self.runs, "attention_rate", self.device, self.dtype)}
         memory["SCALE"] = run_values(self.runs, "head_size", self.device, self.dtype).rsqrt()
         memory["WEIGHTS"] = self.tensor(self.pairs)
@@ -198,7 +204,8 @@ class DeepTransformer(InHalf):
     def _picked(self, pairs: Tensor) -> dict[str, Tensor]:
         """TOKENS (n, positions, T) and LABELS (n, T) of pairs (n, B), zero in padding."""
         count = pairs.shape[1]
-        first, second = pairs // self.modulus, pairs % self.modulus
+        first = pairs // self.modulus
+        second = pairs % self.modulus
         tokens = self.tensor(self.positions, self.pairs, dtype=torch.int32)
         tokens[:, 0, :count] = first
         tokens[:, 1, :count] = second
@@ -221,7 +228,8 @@ class DeepTransformer(InHalf):
         and stays so.
         """
         heads, d, size = shapes["blocks.0.attn.W_Q"]
-        heads, size = power_of_two(heads, 1), power_of_two(size)
+        heads = power_of_two(heads, 1)
+        size = power_of_two(size)
         layout: dict[str, tuple[int, ...]] = {
             "embed": shapes["embed.W_E"],
             "pos": shapes["pos_embed.W_pos"],
@@ -241,7 +249,8 @@ class DeepTransformer(InHalf):
             part.copy_(stacked[name])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        flat, heads, size = values or self.parameters, self.settings.heads, self.settings.head_size
+        flat = values or self.parameters
+        heads, size = self.settings.heads, self.settings.head_size
         exported = {"embed.W_E": flat["embed"], "pos_embed.W_pos": flat["pos"]}
         for layer in range(self.settings.layers):
             block = f"blocks.{layer}"
@@ -262,8 +271,10 @@ class DeepTransformer(InHalf):
     def _layer_memory(self, layer: int) -> dict[str, Tensor]:
         """Exponents (E_...) are one for each tile of rows."""
         d, c, heads = self.width, self.channels, self.heads
-        asking, positions = self._asking(layer), self.positions
-        rows, every = asking * self.pairs, positions * self.pairs
+        asking = self._asking(layer)
+        positions = self.positions
+        rows = asking * self.pairs
+        every = positions * self.pairs
         tiles = self.pairs // TILE
         kept = 0 if layer == self.settings.layers - 1 else rows  # the last goes straight on
         bits = 0 if self.gelu else self._row_tiles().hidden
@@ -290,9 +301,11 @@ class DeepTransformer(InHalf):
     def _layer_inputs(self, layer: int) -> dict[str, Any]:
         """What a layer reads of the one below, or of the tokens."""
         if layer == 0:
-            source, stream = self.memory["TABLES"], self.memory["TOKEN_INPUTS"]
+            source = self.memory["TABLES"]
+            stream = self.memory["TOKEN_INPUTS"]
         else:
-            source, stream = self.layers[layer - 1]["Y_HALF"], self.layers[layer - 1]["Y"]
+            source = self.layers[layer - 1]["Y_HALF"]
+            stream = self.layers[layer - 1]["Y"]
         return {"SOURCE": source, "X": stream, "FIRST": layer == 0, "SQ": self._asking(layer)}
 
     def _layer_launch(
@@ -332,9 +345,10 @@ class DeepTransformer(InHalf):
         c, d, positions = self.channels, self.width, self.positions
         count = self.parameters.flat.numel()
         tiles = self._table_tiles()
+        blocks = -(-count // BLOCK)
         halved = launch(
             to_half,
-            (-(-count // BLOCK),),
+            (blocks,),
             self.values,
             HALF=self.half.flat,
             count=count,
@@ -364,23 +378,21 @@ class DeepTransformer(InHalf):
         tiles = self._row_tiles()
         launches = []
         for layer in range(self.settings.layers):
-            options = self._attention_options()
-            attend_tiles = self.pairs // TILE
-            launches.append(
-                self._layer_launch(deep_attend, layer, attend_tiles, pairs=pairs, **options)
+            attend = self._layer_launch(
+                deep_attend, layer, self.pairs // TILE, pairs=pairs, **self._attention_options()
             )
-            if layer < self.settings.layers - 1:
-                rows = self.positions * self.pairs
-                launches.append(
-                    self._layer_launch(
-                        deep_forward,
-                        layer,
-                        rows // tiles.rows,
-                        pairs=pairs,
-                        BC=self.channels,
-                        **tiles.options(),
-                    )
-                )
+            launches.append(attend)
+            if layer == self.settings.layers - 1:
+                break
+            through_mlp = self._layer_launch(
+                deep_forward,
+                layer,
+                self.positions * self.pairs // tiles.rows,
+                pairs=pairs,
+                BC=self.channels,
+                **tiles.options(),
+            )
+            launches.append(through_mlp)
         return launches
 
     def _attention_options(self) -> dict[str, Any]:
@@ -397,7 +409,8 @@ class DeepTransformer(InHalf):
         """The last layer after its attention: to the loss, and back."""
         from algophase.training.kernels.deep.rows import deep_last
 
-        tiles, layer = self._row_tiles(), self.settings.layers - 1
+        tiles = self._row_tiles()
+        layer = self.settings.layers - 1
         programs = self.pairs // tiles.rows
         options = {"BC": self.channels, **tiles.options()}
         return self._layer_launch(deep_last, layer, programs, pairs=pairs, **options)
@@ -411,7 +424,8 @@ class DeepTransformer(InHalf):
 
         launches = []
         if layer < self.settings.layers - 1:
-            above, tiles = self.layers[layer + 1], self._row_tiles(back=True)
+            above = self.layers[layer + 1]
+            tiles = self._row_tiles(back=True)
             rows = self.positions * self.pairs
             through_mlp = self._layer_launch(
                 deep_back,
@@ -427,40 +441,59 @@ class DeepTransformer(InHalf):
                 **tiles.options(),
             )
             launches.append(through_mlp)
-        options = self._attention_options()
-        programs = self.pairs // TILE
-        return [*launches, self._layer_launch(deep_attend_back, layer, programs, **options)]
+        through_attention = self._layer_launch(
+            deep_attend_back, layer, self.pairs // TILE, **self._attention_options()
+        )
+        return [*launches, through_attention]
 
     def _sums(self, layer: int) -> list[Launch]:
         """The gradients of a layer's matrices, once `_back` has gone by."""
-        own, partial, memory = self.layers[layer], self.partial, self.memory
-        d, c, heads = self.width, self.channels, self.heads
+        own = self.layers[layer]
+        d_out = self.partial[f"O {layer}"]
         launches = [
             self._hidden_sums(layer),
-            self._outer(own["Z"], own["DU"], own["E_DU"], partial[f"O {layer}"], d),
+            self._outer(own["Z"], own["DU"], own["E_DU"], d_out, self.width),
         ]
         if layer == self.settings.layers - 1:
-            slope, e_slope = memory["SLOPE"], memory["E_SLOPE"]
+            slope = self.memory["SLOPE"]
+            e_slope = self.memory["E_SLOPE"]
+            d_readout = self.partial["U"]
             launches.append(
-                self._outer(own["Y_HALF"], slope, e_slope, partial["U"], self.padded_outputs)
+                self._outer(own["Y_HALF"], slope, e_slope, d_readout, self.padded_outputs)
             )
-        d_qkv, e_qkv = own["D_QKV"], own["E_QKV"]
         if layer == 0:
-            tokens, tables, row = memory["TOKENS"], memory["D_TABLES"], 3 * c + d
-            return [
-                *launches,
-                self._outer(tokens, d_qkv, e_qkv, tables, row),
-                self._outer(tokens, own["DU"], own["E_DU"], tables[..., 3 * c :], row),
-            ]
-        x, out = self.layers[layer - 1]["Y_HALF"], partial[f"QKV {layer}"].flatten(2)
+            return [*launches, *self._token_sums()]
+        return [*launches, *self._qkv_sums(layer)]
+
+    def _token_sums(self) -> list[Launch]:
+        """Of the first layer, by token: its queries, keys and values, and its stream."""
+        own = self.layers[0]
+        tokens = self.memory["TOKENS"]
+        tables = self.memory["D_TABLES"]
+        row = 3 * self.channels + self.width
+        of_stream = tables[..., 3 * self.channels :]
+        return [
+            self._outer(tokens, own["D_QKV"], own["E_QKV"], tables, row),
+            self._outer(tokens, own["DU"], own["E_DU"], of_stream, row),
+        ]
+
+    def _qkv_sums(self, layer: int) -> list[Launch]:
+        """Of W_Q, W_K and W_V of a layer above the first."""
+        own = self.layers[layer]
+        c = self.channels
+        d_qkv = own["D_QKV"]
+        e_qkv = own["E_QKV"]
+        x = self.layers[layer - 1]["Y_HALF"]
+        out = self.partial[f"QKV {layer}"].flatten(2)
         skipped = x.shape[1] - own["DY"].shape[1]
         if skipped == 0:
-            return [*launches, self._outer(x, d_qkv, e_qkv, out, 3 * c)]
+            return [self._outer(x, d_qkv, e_qkv, out, 3 * c)]
         # only the last position has a query
-        queries, e_queries = d_qkv[..., :c], e_qkv[:, :heads]
-        rest, e_rest = d_qkv[..., c:], e_qkv[:, heads:]
+        queries = d_qkv[..., :c]
+        e_queries = e_qkv[:, : self.heads]
+        rest = d_qkv[..., c:]
+        e_rest = e_qkv[:, self.heads :]
         return [
-            *launches,
             self._outer(x, queries, e_queries, out, 3 * c, skipped=skipped),
             self._outer(x, rest, e_rest, out[..., c:], 3 * c),
         ]
@@ -492,22 +525,25 @@ class DeepTransformer(InHalf):
         row: from one row of out to the next."""
         from algophase.training.kernels.deep.sums import deep_outer
 
-        of_tokens, columns = a.dtype == torch.int32, b.shape[2]
+        of_tokens = a.dtype == torch.int32
+        columns = b.shape[2]
         a_columns = self.tokens if of_tokens else a.shape[2]
         groups = exponents.shape[1] if exponents.ndim == 3 else 1
+        size = self.memory["D_TABLES"][0, 0].numel() if of_tokens else self.values["size"]
         count = self.positions if of_tokens else 1
         tile_a = min(128, a_columns)
         # a power of two that divides the columns; not measured
         tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
+        tiles = (a_columns // tile_a) * (columns // tile_b)
         return self.launch(
             deep_outer,
-            count * (a_columns // tile_a) * (columns // tile_b),
+            count * tiles,
             PARTS,
             A=a,
             B=b,
             EXPONENT=exponents,
             OUT=out,
-            size=self.memory["D_TABLES"][0, 0].numel() if of_tokens else self.values["size"],
+            size=size,
             ALL=b.shape[1],
             SKIPPED=skipped,
             COUNT=count,
@@ -527,7 +563,9 @@ class DeepTransformer(InHalf):
         from algophase.training.kernels.deep.sums import add_up
         from algophase.training.kernels.deep.tables import after_deep_tables
 
-        c, d, size = self.channels, self.width, self.values["size"]
+        c = self.channels
+        d = self.width
+        size = self.values["size"]
         first = int(self.parameters["O 0"].storage_offset())
         launches = []
         if PARTS > 1:
@@ -536,7 +574,8 @@ class DeepTransformer(InHalf):
                 add_up, blocks, PARTIAL=self.partial.flat, first=first, BLOCK=BLOCK, num_warps=4
             )
             launches.append(added)
-        tiles, input_columns = self._table_tiles(), min(32, d)
+        tiles = self._table_tiles()
+        input_columns = min(32, d)
         loss_tiles = self.memory["LOSS"].shape[1]
         matrices = 3 * c // tiles["BC"] * (d // tiles["BD"])
         to_tokens = self.launch(

@@ -45,7 +45,9 @@ class Engine:
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         if precision not in PRECISIONS:
             raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
-        self.runs, self.device, self.precision = list(runs), device, precision
+        self.runs = list(runs)
+        self.device = device
+        self.precision = precision
         self.loss = Loss.of(runs)
         self.crew = Crew(
             1

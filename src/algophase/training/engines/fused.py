@@ -71,7 +71,8 @@ class FusedTransformer(InHalf, GridTransformer):
         """Of every pair z, dz and the slope, for wide networks hidden units and dx too, two bytes
         each; then sums in three parts and tables over tokens."""
         assert isinstance(network, TransformerSettings)
-        tokens, outputs = power_of_two(task.modulus), power_of_two(task.logits, 64)
+        tokens = power_of_two(task.modulus)
+        outputs = power_of_two(task.logits, 64)
         channels = padded_channels(network.width, network.heads)
         columns = 4 * network.width + outputs
         b_values = task.modulus + 12
@@ -278,7 +279,8 @@ class FusedTransformer(InHalf, GridTransformer):
         from algophase.training.kernels.one_layer.after_rows import after_attention
 
         channels, width = self.channels, self.width
-        channel_tile, width_tile = min(64, channels), min(64, width)
+        channel_tile = min(64, channels)
+        width_tile = min(64, width)
         head_tile = min(32, self.head_size)
         of_w_o = channels // channel_tile * (width // width_tile)
         return self.launch(

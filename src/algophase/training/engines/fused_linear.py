@@ -71,8 +71,10 @@ class FusedLinear(InHalf):
         """Of every row hidden units, with two layers their gradient, and the slope, two bytes each;
         then tables over tokens and matrices."""
         assert isinstance(network, LinearSettings)
-        p, tokens = task.modulus, power_of_two(task.modulus)
-        hidden, outputs = power_of_two(network.hidden), power_of_two(task.logits, 64)
+        p = task.modulus
+        tokens = power_of_two(task.modulus)
+        hidden = power_of_two(network.hidden)
+        outputs = power_of_two(task.logits, 64)
         layers = 2 if _has_two_layers(network) else 1
         pairs = (p**2 + p) // 2 if _shares_tables(network) else p**2
         of_rows = (64 + pairs) * (hidden * layers + outputs) // 2
@@ -91,7 +93,8 @@ class FusedLinear(InHalf):
         """Sizes are padded (`round_width`): padding is exactly zero and stays so."""
         embeddings = 2 if self.settings.model == "alpha-prime" else 1
         readers = 2 if self.settings.model == "delta" else 1
-        h, e = round_width(self.settings.hidden), round_width(self.settings.embedding_width)
+        h = round_width(self.settings.hidden)
+        e = round_width(self.settings.embedding_width)
         layout = {"E": (embeddings, self.modulus, e), "W1": (readers, h, e), "b1": (h,)}
         if self.two_layers:
             layout |= {"W2": (h, h), "b2": (h,)}
@@ -129,7 +132,8 @@ class FusedLinear(InHalf):
 
     def _rows(self) -> tuple[Rows, Rows]:
         """To train on, and all that are judged."""
-        p, ones = self.modulus, torch.ones_like(self.weights)
+        p = self.modulus
+        ones = torch.ones_like(self.weights)
         if not self.shared:
             return lay_out(self.weights, TILE, p), lay_out(ones, TILE, p)
         every = lay_out(ones.triu(), TILE, p)
@@ -195,7 +199,8 @@ class FusedLinear(InHalf):
     def _to_tables(self) -> Launch:
         from algophase.training.kernels.linear.tables import linear_tables
 
-        hidden, outputs = self.sizes["H"], self.sizes["VP"]
+        hidden = self.sizes["H"]
+        outputs = self.sizes["VP"]
         own_tables = 1 if self.shared else 2
         rounded = hidden * (outputs + hidden * self.two_layers)  # numbers
         table_tiles = own_tables * (hidden // self._unit_tile)
@@ -270,7 +275,8 @@ class FusedLinear(InHalf):
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         self.launches["tables"].run()
         self.launches["judge"].run()
-        loss, right = self.memory["PAIR_LOSS"], self.memory["RIGHT"]
+        loss = self.memory["PAIR_LOSS"]
+        right = self.memory["RIGHT"]
         return loss[:, self.row_of], right[:, self.row_of].bool()
 
 

@@ -33,7 +33,8 @@ class Part:
     ) -> None:
         """Parameters and their gradients: of these networks alone."""
         self.parameters, self.gradients, self.maker = parameters, gradients, maker
-        self.terms, self.d_terms = Terms.like(task, parameters), Terms.like(task, parameters)
+        self.terms = Terms.like(task, parameters)
+        self.d_terms = Terms.like(task, parameters)
         self.d_terms.coefficients.zero_()  # and it stays so at pairs that are not trained on
 
     def first_halves(self) -> list[Callable[[], Any]]:
@@ -80,14 +81,9 @@ class GridTransformer(Engine):
         starts = range(0, self.count, size)
         self.parts = [self._part(slice(start, start + size), rate, scale) for start in starts]
         pairs = int(self.weights[0].count_nonzero())
+        terms_of_part = self.parts[0].terms
         self.grid = Grid(
-            self.labels,
-            self.hidden,
-            self.outputs,
-            self.gelu,
-            self.parts[0].terms,
-            pairs,
-            self.loss,
+            self.labels, self.hidden, self.outputs, self.gelu, terms_of_part, pairs, self.loss
         )
         terms: list[Terms] = []
         gradients: list[Terms] = []
@@ -131,7 +127,8 @@ class GridTransformer(Engine):
 
     @property
     def table_width(self) -> int:
-        return self.hidden + -(-self.outputs // self.output_multiple) * self.output_multiple
+        multiples = -(-self.outputs // self.output_multiple)
+        return self.hidden + multiples * self.output_multiple
 
     def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
         heads, d, size = shapes["blocks.0.attn.W_Q"]
@@ -148,31 +145,33 @@ class GridTransformer(Engine):
         return Flat(self.count, layout, self.device, self.dtype)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
-        P, m = self.parameters, self.hidden
+        P = self.parameters
         heads, size = self.settings.heads, self.settings.head_size
+        direct = slice(self.hidden, self.hidden + self.outputs)  # columns of IU
         P["embed"].copy_(stacked["embed.W_E"])
         P["pos"].copy_(stacked["pos_embed.W_pos"])
         for index, name in enumerate("QKV"):
             weights = stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2)
             P["QKV"][:, :, index, :heads, :size].copy_(weights)
         P["O"][:, :heads, :size].copy_(stacked["blocks.0.attn.W_O"])
-        P["IU"][:, :, :m].copy_(stacked["blocks.0.mlp.W_in"])
-        P["IU"][:, :, m : m + self.outputs].copy_(stacked["unembed.W_U"])
+        P["IU"][:, :, : self.hidden].copy_(stacked["blocks.0.mlp.W_in"])
+        P["IU"][:, :, direct].copy_(stacked["unembed.W_U"])
         for name in ("b_in", "W_out", "b_out"):
             P[name].copy_(stacked[f"blocks.0.mlp.{name}"])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        P, m = values or self.parameters, self.hidden
+        P = values or self.parameters
         heads, size = self.settings.heads, self.settings.head_size
+        direct = slice(self.hidden, self.hidden + self.outputs)  # columns of IU
         qkv = P["QKV"][:, :, :, :heads, :size].transpose(1, 3)  # (n, h, 3, d, e)
         exported = {"embed.W_E": P["embed"], "pos_embed.W_pos": P["pos"]}
         for index, name in enumerate("QKV"):
             exported[f"blocks.0.attn.W_{name}"] = qkv[:, :, index]
         exported["blocks.0.attn.W_O"] = P["O"][:, :heads, :size]
-        exported["blocks.0.mlp.W_in"] = P["IU"][:, :, :m]
+        exported["blocks.0.mlp.W_in"] = P["IU"][:, :, : self.hidden]
         for name in ("b_in", "W_out", "b_out"):
             exported[f"blocks.0.mlp.{name}"] = P[name]
-        exported["unembed.W_U"] = P["IU"][:, :, m : m + self.outputs]
+        exported["unembed.W_U"] = P["IU"][:, :, direct]
         return exported
 
     @torch.no_grad()
@@ -209,7 +208,8 @@ class GridTransformer(Engine):
         pieces = []
         for terms, _, strips in networks:
             pieces += [partial(self.grid.share, terms, pairs) for pairs in strips]
-        shares, count = iter(self.crew.run(pieces, twice=True)), len(self.grid.strips)
+        shares = iter(self.crew.run(pieces, twice=True))
+        count = len(self.grid.strips)
         sums: list[Callable[[], Any]] = []
         for _, gradients, strips in networks:
             own = list(islice(shares, count))

@@ -2,8 +2,8 @@
 
 The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands
 share it (alpha, beta, gamma) the logits are symmetric in a and b, so the p (p + 1) / 2 unordered
-pairs are enough, each weighted by how often it is trained
-on: half the work. Models delta and alpha' have a table for each operand and take all p^2 pairs.
+pairs are enough, each weighted by how often it is trained on:
+half the work. Models delta and alpha' have a table for each operand and take all p^2 pairs.
 
 Axes: n networks, B pairs, h hidden units, v = p outputs.
 """
@@ -61,7 +61,8 @@ class GridLinear(Engine):
 
     def _halves(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Each operand's table (n, p, e) and the part of W_1 that reads it (n, h, e)."""
-        P, weight = self.parameters, self.parameters["l1.weight"]
+        P = self.parameters
+        weight = P["l1.weight"]
         if self.settings.model == "delta":
             e = weight.shape[2] // 2
             return P["embed.weight"], P["embed.weight"], weight[:, :, :e], weight[:, :, e:]
@@ -96,11 +97,13 @@ class GridLinear(Engine):
             loss, slope = self.loss.and_slope(logits, self.pair_labels)
             slope.mul_(self.pair_weights[..., None])
             out["unembed.weight"].copy_(torch.bmm(slope.mT, last))
-            back = _through_relu(torch.bmm(slope, P["unembed.weight"]), last)
+            d_last = torch.bmm(slope, P["unembed.weight"])
+            back = _through_relu(d_last, last)
             if self.two_layers:
                 out["l2.weight"].copy_(torch.bmm(back.mT, hidden))
                 out["l2.bias"].copy_(back.sum(1))
-                back = _through_relu(torch.bmm(back, P["l2.weight"]), hidden)
+                d_hidden = torch.bmm(back, P["l2.weight"])
+                back = _through_relu(d_hidden, hidden)
             out["l1.bias"].copy_(back.sum(1).mul_(self.bias_count))
             self._first_layer_backward(back)
         return (loss * self.pair_weights).sum(1)
@@ -115,11 +118,14 @@ class GridLinear(Engine):
             out["embed.weight"].copy_(torch.bmm(d_x, read_1))
             return
         grid = back.unflatten(1, (p, p))
-        d_x1, d_x2 = grid.sum(2), grid.sum(1)
-        first, second = torch.bmm(d_x1.mT, table_1), torch.bmm(d_x2.mT, table_2)
+        d_x1 = grid.sum(2)
+        d_x2 = grid.sum(1)
+        first = torch.bmm(d_x1.mT, table_1)
+        second = torch.bmm(d_x2.mT, table_2)
         if self.settings.model == "delta":
             out["l1.weight"].copy_(torch.cat([first, second], dim=2))
-            out["embed.weight"].copy_(torch.bmm(d_x1, read_1).baddbmm_(d_x2, read_2))
+            d_table = torch.bmm(d_x1, read_1).baddbmm_(d_x2, read_2)
+            out["embed.weight"].copy_(d_table)
         else:
             out["l1.weight"].copy_(first.add_(second))
             out["embed1.weight"].copy_(torch.bmm(d_x1, read_1))

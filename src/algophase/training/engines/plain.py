@@ -121,18 +121,22 @@ class AdamW:
     """
 
     def __init__(self, parameters: Parameters, training: TrainingSettings) -> None:
-        self.parameters, self.training, self.steps = parameters, training, 0
+        self.parameters = parameters
+        self.training = training
+        self.steps = 0
         self.first_moments = {name: torch.zeros_like(value) for name, value in parameters.items()}
         self.second_moments = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
     @torch.no_grad()
     def step(self, gradients: Parameters) -> None:
-        settings, rate = self.training, learning_rate(self.training, self.steps)
-        decay = weight_decay(self.training, self.steps)
+        settings = self.training
+        rate = learning_rate(settings, self.steps)
+        decay = weight_decay(settings, self.steps)
         self.steps += 1
         for name, weight in self.parameters.items():
             gradient = gradients[name]
-            first, second = self.first_moments[name], self.second_moments[name]
+            first = self.first_moments[name]
+            second = self.second_moments[name]
             first.mul_(settings.beta1).add_((1 - settings.beta1) * gradient)
             second.mul_(settings.beta2).add_((1 - settings.beta2) * gradient.square())
             mean = first / (1 - settings.beta1**self.steps)
@@ -149,7 +153,9 @@ class SGD:
     """
 
     def __init__(self, parameters: Parameters, training: TrainingSettings) -> None:
-        self.parameters, self.training, self.steps = parameters, training, 0
+        self.parameters = parameters
+        self.training = training
+        self.steps = 0
         self.averages = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
     @torch.no_grad()
@@ -174,18 +180,20 @@ class Muon:
     """
 
     def __init__(self, parameters: Parameters, training: TrainingSettings) -> None:
-        self.training, self.steps = training, 0
+        self.training = training
+        self.steps = 0
         self.matrices: dict[str, Tensor] = {}
-        others: dict[str, Tensor] = {}
+        by_adamw: dict[str, Tensor] = {}
         for name, value in parameters.items():
-            by_muon = is_hidden_matrix(name, value.ndim)
-            (self.matrices if by_muon else others)[name] = value
-        self.adamw = AdamW(others, training)
+            group = self.matrices if is_hidden_matrix(name, value.ndim) else by_adamw
+            group[name] = value
+        self.adamw = AdamW(by_adamw, training)
         self.averages = {name: torch.zeros_like(value) for name, value in self.matrices.items()}
 
     @torch.no_grad()
     def step(self, gradients: Parameters) -> None:
-        momentum, rate = self.training.momentum, learning_rate(self.training, self.steps)
+        momentum = self.training.momentum
+        rate = learning_rate(self.training, self.steps)
         decay = weight_decay(self.training, self.steps)
         self.steps += 1
         self.adamw.step(gradients)
@@ -212,7 +220,9 @@ def as_matrix(name: str, value: Tensor) -> Tensor:
     as (..., d, h e), and W_O (..., h, e, d) as (..., h e, d)."""
     if "attn" not in name:
         return value
-    return value.flatten(-3, -2) if name.endswith("W_O") else value.transpose(-3, -2).flatten(-2)
+    if name.endswith("W_O"):
+        return value.flatten(-3, -2)
+    return value.transpose(-3, -2).flatten(-2)
 
 
 def from_matrix(name: str, matrix: Tensor, shape: torch.Size) -> Tensor:
@@ -285,4 +295,5 @@ class PlainEngine(Engine):
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         logits = functional_call(self.module, self._values(), (self.sequences,))
-        return self.loss.and_right(logits.view(1, self.modulus, self.modulus, -1), self.labels)
+        on_grid = logits.view(1, self.modulus, self.modulus, -1)
+        return self.loss.and_right(on_grid, self.labels)

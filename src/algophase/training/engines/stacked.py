@@ -34,7 +34,8 @@ class StackedEngine(Engine):
         flat = self.weights.flatten(1)
         # (n, B): every network has as many training pairs
         self.pairs = (flat > 0).nonzero()[:, 1].view(self.count, -1)
-        first, second = self.pairs // self.modulus, self.pairs % self.modulus
+        first = self.pairs // self.modulus
+        second = self.pairs % self.modulus
         self.one_hot = self._one_hot(first, second)
         self.pair_labels = self.labels[first, second]
         self.pair_weights = flat.gather(1, self.pairs)
@@ -55,7 +56,8 @@ class StackedEngine(Engine):
         """Of every pair one-hot rows and logits, and with their gradients: hidden units of linear
         models; the residual stream, queries, keys, values and the MLP's two 4 d of every position
         and layer."""
-        p, pairs = task.modulus, task.modulus**2
+        p = task.modulus
+        pairs = task.modulus**2
         if isinstance(network, LinearSettings):
             return pairs * (6 * network.hidden + 4 * task.logits + 4 * network.width + 4 * p)
         assert isinstance(network, TransformerSettings)
@@ -97,8 +99,9 @@ class StackedEngine(Engine):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, judged = self.modulus, []
+        p = self.modulus
         numbers = torch.arange(p, device=self.device)
+        judged = []
         for a in numbers:  # a row of the grid at a time: memory stays below that of a training step
             one_hot = self._one_hot(a.expand(self.count, p), numbers.expand(self.count, p))
             with matmul_precision(self.device, self.precision):
@@ -121,7 +124,8 @@ class StackedEngine(Engine):
             # Only the last position asks in the last layer; elsewhere queries are made together
             # with keys and values.
             last = layer == settings.layers - 1
-            joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
+            together = [key, value] if last else [query, key, value]
+            joint = torch.cat(together, dim=2).flatten(2)
             asking = x[:, -1:] if last else x
             q = None
             if layer == 0:  # once per token, then gathered
@@ -135,7 +139,8 @@ class StackedEngine(Engine):
             else:
                 joint_rows = _times(x, joint)
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
-            rows, z_rows = asking.flatten(1, 2), z.flatten(1, 2)
+            rows = asking.flatten(1, 2)
+            z_rows = z.flatten(1, 2)
             x = self._after_attention(P, settings, block, rows, z_rows)
             x = x.view(n, -1, count, settings.width)
         unembed = P["unembed.W_U"]
@@ -146,7 +151,8 @@ class StackedEngine(Engine):
     def _tables(self, P: Parameters) -> Tensor:
         """What each position's residual stream starts from, by token: (n, s, padded p, d)."""
         p, task = self.modulus, self.task
-        embed, pos = P["embed.W_E"], P["pos_embed.W_pos"]
+        embed = P["embed.W_E"]
+        pos = P["pos_embed.W_pos"]
         operand_2 = embed[:, p : 2 * p] if task.separate_vocabularies else embed[:, :p]
         tables = [embed[:, :p], operand_2]
         if task.equals_sign:
@@ -160,8 +166,10 @@ class StackedEngine(Engine):
         middle = torch.baddbmm(x, z, P[f"{prefix}.attn.W_O"].flatten(1, 2))
         pre = torch.bmm(middle, P[f"{prefix}.mlp.W_in"])
         bias = P[f"{prefix}.mlp.b_in"]
-        relu = settings.activation == "relu"
-        post = bias_relu(pre, bias, fused=self.kernels) if relu else F.gelu(pre + bias[:, None])
+        if settings.activation == "relu":
+            post = bias_relu(pre, bias, fused=self.kernels)
+        else:
+            post = F.gelu(pre + bias[:, None])
         with_bias = middle + P[f"{prefix}.mlp.b_out"][:, None]
         return with_bias.baddbmm_(post, P[f"{prefix}.mlp.W_out"])
 
@@ -178,7 +186,8 @@ class _TimesAndLast(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
         x, weights = ctx.saved_tensors
-        rows, d_last = upstream[0].flatten(1, 2), upstream[1]
+        rows = upstream[0].flatten(1, 2)
+        d_last = upstream[1]
         dx = torch.bmm(rows, weights.mT).unflatten(1, x.shape[1:3])
         dx[:, -1:] += d_last
         return dx, torch.bmm(x.flatten(1, 2).mT, rows)
@@ -210,11 +219,14 @@ def _times(x: Tensor, weights: Tensor) -> Tensor:
 
 def linear_logits(P: Parameters, model: str, one_hot: Tensor) -> Tensor:
     """Appendix E with a leading axis over networks."""
-    table_1 = P["embed1.weight"] if model == "alpha-prime" else P["embed.weight"]
-    table_2 = P["embed2.weight"] if model == "alpha-prime" else P["embed.weight"]
+    table_names = ["embed.weight", "embed.weight"]
+    if model == "alpha-prime":
+        table_names = ["embed1.weight", "embed2.weight"]
+    table_1, table_2 = [P[name] for name in table_names]
     x1 = torch.bmm(one_hot[:, 0], _padded_rows(table_1))
     x2 = torch.bmm(one_hot[:, 1], _padded_rows(table_2))
-    bias, weight = P["l1.bias"][:, None], P["l1.weight"].mT
+    bias = P["l1.bias"][:, None]
+    weight = P["l1.weight"].mT
     if model == "delta":
         hidden = torch.baddbmm(bias, torch.cat([x1, x2], dim=2), weight)
     elif model == "gamma":
@@ -223,7 +235,8 @@ def linear_logits(P: Parameters, model: str, one_hot: Tensor) -> Tensor:
         hidden = torch.baddbmm(bias, x1 + x2, weight)
     hidden = F.relu(hidden)
     if model in ("beta", "gamma"):
-        hidden = F.relu(torch.baddbmm(P["l2.bias"][:, None], hidden, P["l2.weight"].mT))
+        pre = torch.baddbmm(P["l2.bias"][:, None], hidden, P["l2.weight"].mT)
+        hidden = F.relu(pre)
     return torch.bmm(hidden, P["unembed.weight"].mT)
 
 
@@ -234,8 +247,10 @@ def attend_reference(
     and scale (n,).
     """
     q, k, v = (x.unflatten(3, (heads, -1)) for x in (q, k, v))
-    scores = torch.stack([(q * k[:, s : s + 1]).sum(-1) for s in range(k.shape[1])], dim=-1)
-    rate, scale = rate.view(-1, 1, 1, 1, 1), scale.view(-1, 1, 1, 1, 1)
+    by_position = [(q * k[:, s : s + 1]).sum(-1) for s in range(k.shape[1])]
+    scores = torch.stack(by_position, dim=-1)
+    rate = rate.view(-1, 1, 1, 1, 1)
+    scale = scale.view(-1, 1, 1, 1, 1)
     pattern = torch.softmax(scores * scale, dim=-1)  # (n, asking, B, h, s)
     pattern = rate * pattern + (1 - rate)
     z = pattern[..., :1] * v[:, :1]
@@ -271,8 +286,10 @@ class _Attend(torch.autograd.Function):
         q, joint, rate, scale = ctx.saved_tensors
         dq = None if q is None else torch.empty_like(q)
         d_joint = torch.empty_like(joint)
-        read, written = _parts(q, joint), _parts(dq, d_joint)
-        attend_backward(read, written, ctx.heads, rate, scale, upstream[0].contiguous())
+        read = _parts(q, joint)
+        written = _parts(dq, d_joint)
+        dz = upstream[0].contiguous()
+        attend_backward(read, written, ctx.heads, rate, scale, dz)
         return dq, d_joint, None, None, None
 
 

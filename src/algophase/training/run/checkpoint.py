@@ -66,7 +66,9 @@ class Description:
             _require(name, data[name], isinstance(data[name], str), "text")
         for name in ("watching", "layout"):
             _require(name, data[name], isinstance(data[name], Mapping), "a JSON object")
-        epoch, seconds, history = data["epoch"], data["seconds"], data["history_epochs"]
+        epoch = data["epoch"]
+        seconds = data["seconds"]
+        history = data["history_epochs"]
         last = min(run.training.epochs for run in runs)
         _require(
             "epoch",

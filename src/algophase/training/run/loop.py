@@ -8,13 +8,14 @@ inside a chunk but start epochs. No number depends on where chunks end.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.core.errors import InputError
@@ -78,20 +79,16 @@ class Watch:
     early_stop: EarlyStop | None = None
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.history_stride, bool)
-            or not isinstance(self.history_stride, int)
-            or self.history_stride < 1
-        ):
-            raise InputError(
-                f"history_stride is {self.history_stride!r}; it must be an integer of at least 1"
-            )
+        stride = self.history_stride
+        if isinstance(stride, bool) or not isinstance(stride, int) or stride < 1:
+            raise InputError(f"history_stride is {stride!r}; it must be an integer of at least 1")
         for epoch in self.snapshot_epochs:
             if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
                 raise InputError(
                     f"a snapshot epoch is {epoch!r}; it must be an integer of at least 0"
                 )
-        object.__setattr__(self, "snapshot_epochs", tuple(sorted(set(self.snapshot_epochs))))
+        in_order = sorted(set(self.snapshot_epochs))
+        object.__setattr__(self, "snapshot_epochs", tuple(in_order))
 
     def to_dict(self) -> dict[str, Any]:
         record: dict[str, Any] = to_record(self)
@@ -107,22 +104,26 @@ class Ensemble:
         # Its own: ensembles that train side by side do not wait for each other, and share no
         # workspace of a library.
         self.stream = torch.cuda.Stream(group.device) if on_gpu else None
-        self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
-        # since it was built: the epoch it began at, how long it has trained, when it was last saved
-        self.began_at, self.elapsed, self.saved_at = 0, 0.0, time.perf_counter()
+        self.epoch = 0
+        self.seconds = 0.0
+        self.reported: set[int] = set()  # networks whose divergence was logged
+        self.began_at = 0  # the epoch at which it was built or restored
+        self.elapsed = 0.0  # how long it has trained since then
+        self.saved_at = time.perf_counter()
         self.recorder = HistoryRecorder()
         self.snapshots: dict[int, dict[str, Tensor]] = {}
         with self._on_stream():
             self.engine = group.engine_class(list(group.runs), group.device, group.precision)
             self.optimizer = make_optimizer(self.engine, group.runs)
             # the epoch at which each network's training loss was first not finite, -1 before that
-            self.diverged_at = torch.full(
-                (len(group.runs),), -1, dtype=torch.int64, device=group.device
-            )
+            count = len(group.runs)
+            self.diverged_at = torch.full((count,), -1, dtype=torch.int64, device=group.device)
             # The yardstick stays as it is written; the others run from a graph.
             self.graph = self._captured() if on_gpu and group.engine != "plain" else None
             self._visit()  # it ends when the device is done: what follows may use any stream
-        self.pace, self.chunk, self.target = Pace(self.engine.crew), 1, 0
+        self.pace = Pace(self.engine.crew)
+        self.chunk = 1  # epochs to start at a time
+        self.target = 0  # the epoch at which the started ones end
         self.started = 0.0
 
     def _on_stream(self) -> AbstractContextManager[object]:
@@ -184,14 +185,17 @@ class Ensemble:
         ]
         if len(points) < rule.points or self.recorder.epochs[points[-1]] != self.epoch:
             return False
-        losses, accuracies = (
-            np.stack([self.recorder.curves[name][position] for position in points[-rule.points :]])
-            for name in ("training_loss", "validation_accuracy")
-        )
+        last_points = points[-rule.points :]
+        losses = self._curves("training_loss", last_points)
+        accuracies = self._curves("validation_accuracy", last_points)
         right = (accuracies == 1) | np.isnan(accuracies)  # NaN: the split has no validation pair
         converged = ((losses < rule.training_loss) & right).all(axis=0)
         diverged = (self.diverged_at >= 0).cpu().numpy()
         return bool((converged | diverged).all())
+
+    def _curves(self, name: str, points: Sequence[int]) -> NDArray[np.float64]:
+        """(points, n) of what was recorded."""
+        return np.stack([self.recorder.curves[name][position] for position in points])
 
     def _next_stop(self) -> int:
         """The next epoch at which something is recorded."""
@@ -201,34 +205,35 @@ class Ensemble:
 
     def _visit(self) -> None:
         """Record what is due at this epoch, and report networks that diverged."""
-        snapshot = self.epoch in self.watch.snapshot_epochs
-        if (
-            snapshot
-            or self.epoch % self.watch.history_stride == 0
-            or self.epoch == self.group.epochs
-        ):
+        is_snapshot = self.epoch in self.watch.snapshot_epochs
+        is_end = self.epoch == self.group.epochs
+        if is_snapshot or is_end or self.epoch % self.watch.history_stride == 0:
             self.recorder.record(self.epoch, self.engine)
-        if snapshot:
+        if is_snapshot:
             self.snapshots[self.epoch] = {
                 name: value.cpu().clone() for name, value in self.engine.export().items()
             }
-        if self.epoch == self.group.epochs:  # no further epoch would notice it
-            lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss"))).to(
-                self.group.device
-            )
-            self.diverged_at.masked_fill_(lost & (self.diverged_at < 0), self.epoch)
+        if is_end:  # no further epoch would notice it
+            is_lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss")))
+            is_new = is_lost.to(self.group.device) & (self.diverged_at < 0)
+            self.diverged_at.masked_fill_(is_new, self.epoch)
+        self._report_diverged()
+
+    def _report_diverged(self) -> None:
+        """Log, once, each network that diverged."""
+        ending = "; the others go on" if len(self.group.runs) > 1 else ""
         for index, epoch in enumerate(self.diverged_at.tolist()):
-            if epoch >= 0 and index not in self.reported:
-                self.reported.add(index)
-                ending = "; the others go on" if len(self.group.runs) > 1 else ""
-                run = self.group.runs[index]
-                log.warning(
-                    "run %s (seed %d) diverged at epoch %d and is frozen%s",
-                    run.run_id,
-                    run.seed,
-                    epoch,
-                    ending,
-                )
+            if epoch < 0 or index in self.reported:
+                continue
+            self.reported.add(index)
+            run = self.group.runs[index]
+            log.warning(
+                "run %s (seed %d) diverged at epoch %d and is frozen%s",
+                run.run_id,
+                run.seed,
+                epoch,
+                ending,
+            )
 
     def start(self, most: int | None = None) -> None:
         """Start the epochs of a chunk, at most so many. On a GPU they are queued, and this
@@ -296,8 +301,8 @@ class Ensemble:
 
     def restore(self, checkpoint: Checkpoint, where: str = "this checkpoint") -> None:
         """Go on where a checkpoint of the same ensemble stopped. One of another, or one that was
-        changed, is refused, and
-        then nothing of it is taken. where: its place, for the message."""
+        changed, is refused, and then nothing of it is taken. where: its place, for the message.
+        """
         description = checkpoint.description
         refusal = self._refusal(checkpoint)
         if refusal is not None:
@@ -327,21 +332,18 @@ class Ensemble:
             return "it was written by a version with another layout of parameters"
         expected = self._kept(description.epoch, len(description.history_epochs))
         for name in sorted(expected.keys() ^ tensors.keys()):
-            return f"tensor {name} {'is missing' if name in expected else 'does not belong to it'}"
+            problem = "is missing" if name in expected else "does not belong to it"
+            return f"tensor {name} {problem}"
         for name, (shape, dtype) in expected.items():
-            if tensors[name].shape != shape:
-                return (
-                    f"tensor {name} has shape {tuple(tensors[name].shape)}; it must be "
-                    f"{tuple(shape)}"
-                )
-            if tensors[name].dtype != dtype:
-                return f"tensor {name} is {tensors[name].dtype}; it must be {dtype}"
+            tensor = tensors[name]
+            if tensor.shape != shape:
+                return f"tensor {name} has shape {tuple(tensor.shape)}; it must be {tuple(shape)}"
+            if tensor.dtype != dtype:
+                return f"tensor {name} is {tensor.dtype}; it must be {dtype}"
         steps = tensors["state/steps"].item()
-        return (
-            None
-            if steps == description.epoch
-            else f"its optimizer has made {steps:g} steps, and its epoch is {description.epoch}"
-        )
+        if steps != description.epoch:
+            return f"its optimizer has made {steps:g} steps, and its epoch is {description.epoch}"
+        return None
 
     def _kept(self, epoch: int, points: int) -> dict[str, tuple[torch.Size, torch.dtype]]:
         """Shape and type of every tensor in a checkpoint at that epoch, with so many points of
@@ -350,17 +352,13 @@ class Ensemble:
         kept = {
             f"state/{name}": (value.shape, value.dtype) for name, value in self._state().items()
         }
-        kept |= {
-            f"history/{name}": (torch.Size((points, len(self.group.runs))), torch.float64)
-            for name in CURVES
-        }
+        curve = torch.Size((points, len(self.group.runs)))
+        kept |= {f"history/{name}": (curve, torch.float64) for name in CURVES}
         taken = [snapshot for snapshot in self.watch.snapshot_epochs if snapshot <= epoch]
         exported = self.engine.export() if taken else {}
         for snapshot in taken:
-            kept |= {
-                f"snapshot/{snapshot}/{name}": (value.shape, value.dtype)
-                for name, value in exported.items()
-            }
+            for name, value in exported.items():
+                kept[f"snapshot/{snapshot}/{name}"] = (value.shape, value.dtype)
         return kept
 
     def results(self) -> list[TrainedRun]:
@@ -376,8 +374,9 @@ class Ensemble:
         for epoch, values in self.snapshots.items():
             frozen = 0 <= diverged_at <= epoch  # a frozen network is no snapshot
             if not frozen and _finite(values, index):
-                snapshots[epoch] = take_out(values, index, run)
-                snapshots[epoch].id = f"{run.run_id}.epoch{epoch}"
+                network = take_out(values, index, run)
+                network.id = f"{run.run_id}.epoch{epoch}"
+                snapshots[epoch] = network
         return TrainedRun(
             run=run,
             network=take_out(stacked, index, run) if _finite(stacked, index) else None,

@@ -42,14 +42,16 @@ class Optimizer:
         self.published = all(run.training.is_published_update for run in runs)
 
         def column(name: str) -> Tensor:
-            return torch.tensor(
-                [[getattr(run.training, name)] for run in runs], dtype=torch.float64, device=device
-            )
+            values = [[getattr(run.training, name)] for run in runs]
+            return torch.tensor(values, dtype=torch.float64, device=device)
 
-        self.rate, self.decay = column("learning_rate"), column("weight_decay")
-        self.warmup, self.epochs = column("warmup_steps"), column("epochs")
+        self.rate = column("learning_rate")
+        self.decay = column("weight_decay")
+        self.warmup = column("warmup_steps")
+        self.epochs = column("epochs")
         self.momentum = column("momentum")
-        self.decay_from, self.decay_until = column("decay_from"), column("decay_until")
+        self.decay_from = column("decay_from")
+        self.decay_until = column("decay_until")
         self.fixed_norm = column("fixed_norm")
         is_cosine = [[run.training.schedule == "cosine"] for run in runs]
         self.is_cosine = torch.tensor(is_cosine, device=device)
@@ -60,13 +62,13 @@ class Optimizer:
 
     def rates(self) -> Tensor:
         """The learning rate of the next step, (n, 1); 0 for a frozen network."""
-        warm = torch.where(
-            self.warmup > 0, (self.steps / self.warmup.clamp_min(1)).clamp_max(1), 1.0
-        )
+        risen = (self.steps / self.warmup.clamp_min(1)).clamp_max(1)
+        warm = torch.where(self.warmup > 0, risen, 1.0)
         rates = self.rate * warm * self.alive
         if self.published:
             return rates
-        progress = (self.steps - self.warmup) / (self.epochs - self.warmup).clamp_min(1)
+        steps_after_warmup = (self.epochs - self.warmup).clamp_min(1)
+        progress = (self.steps - self.warmup) / steps_after_warmup
         cosine = 0.5 * (1 + torch.cos(torch.pi * progress.clamp(0, 1)))
         return torch.where(self.is_cosine, rates * cosine, rates)
 
@@ -83,9 +85,9 @@ class Optimizer:
         """A step that first freezes networks whose loss (n,) is not finite, and notes the step
         count in diverged_at (n,).
         """
-        on_cpu = loss.device.type == "cpu"
-        # all finite is the usual case, in fewer operations
-        if not (on_cpu and all(map(math.isfinite, loss.tolist()))):
+        # all finite is the usual case, on a CPU in fewer operations
+        is_finite = loss.device.type == "cpu" and all(map(math.isfinite, loss.tolist()))
+        if not is_finite:
             diverged = ~torch.isfinite(loss)
             is_new = diverged & (diverged_at < 0)
             diverged_at.copy_(torch.where(is_new, self.steps.long(), diverged_at))
@@ -99,7 +101,8 @@ class Optimizer:
         raise NotImplementedError
 
     def _scale_to_norms(self) -> None:
-        norms = row_sums(self.parameters.double().square()).sqrt()[:, None]
+        squares = self.parameters.double().square()
+        norms = row_sums(squares).sqrt()[:, None]
         is_fixed = (self.fixed_norm > 0) & (self.alive > 0)
         factors = torch.where(is_fixed, self.fixed_norm / norms, 1.0)
         self.parameters.mul_(factors.to(self.parameters.dtype))
@@ -141,11 +144,8 @@ class AdamW(Optimizer):
         self.alike: dict[TrainingSettings, list[int]] = {}
         for index, run in enumerate(runs):
             self.alike.setdefault(run.training, []).append(index)
-        constants = torch.tensor(
-            [[run.training.beta1, run.training.beta2, run.training.epsilon] for run in runs],
-            dtype=torch.float64,
-            device=self.parameters.device,
-        )
+        rows = [[run.training.beta1, run.training.beta2, run.training.epsilon] for run in runs]
+        constants = torch.tensor(rows, dtype=torch.float64, device=self.parameters.device)
         self.beta1, self.beta2, self.epsilon = constants.split(1, dim=1)
         self.settings = torch.cat([self.rate, self.decay, constants, self.warmup], dim=1)
         self.coefficient_columns = torch.zeros(len(runs), 7, device=self.parameters.device)
@@ -154,7 +154,8 @@ class AdamW(Optimizer):
         """Advance the step count; per network (n, 1): shrink factor, step size over 1 - b1^t,
         and 1 / sqrt(1 - b2^t).
         """
-        rate, decay = self.rates(), self.decays()
+        rate = self.rates()
+        decay = self.decays()
         self.steps += 1
         step_size = rate / (1 - self.beta1**self.steps)
         correction = torch.rsqrt(1 - self.beta2**self.steps)
@@ -175,35 +176,29 @@ class AdamW(Optimizer):
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
         if self.fused:
-            from algophase.training.kernels.adamw import adamw
-
-            columns = [
-                *self.coefficients(),
-                1 - self.beta1,
-                1 - self.beta2,
-                self.epsilon,
-                self.alive,
-            ]
-            averages = (self.first_moment, self.second_moment)
-            adamw(
-                self.parameters,
-                gradients.flat,
-                *averages,
-                torch.cat(columns, dim=1).float(),
-                self.steps,
-            )
-            return
-        if self.parameters.device.type == "cpu":
+            self._step_in_a_kernel(gradients.flat)
+        elif self.parameters.device.type == "cpu":
             with one_thread():  # so that no bit depends on how many there are
                 self._step_on_cpu(gradients.flat)
-            return
+        else:
+            self._step_in_torch(gradients.flat)
+
+    def _step_in_a_kernel(self, gradient: Tensor) -> None:
+        from algophase.training.kernels.adamw import adamw
+
+        fresh = (1 - self.beta1, 1 - self.beta2)  # the share of a gradient in each average
+        columns = [*self.coefficients(), *fresh, self.epsilon, self.alive]
+        together = torch.cat(columns, dim=1).float()
+        averages = (self.first_moment, self.second_moment)
+        adamw(self.parameters, gradient, *averages, together, self.steps)
+
+    def _step_in_torch(self, gradient: Tensor) -> None:
         dtype = self.parameters.dtype
         shrink, step_size, correction = (value.to(dtype) for value in self.coefficients())
-        gradient = gradients.flat
-        self.first_moment.lerp_(gradient, (1 - self.beta1).to(dtype).expand_as(gradient))
-        self.second_moment.mul_(self.beta2.to(dtype)).addcmul_(
-            gradient, gradient * (1 - self.beta2).to(dtype)
-        )
+        fresh = (1 - self.beta1).to(dtype).expand_as(gradient)
+        self.first_moment.lerp_(gradient, fresh)
+        fresh_square = gradient * (1 - self.beta2).to(dtype)
+        self.second_moment.mul_(self.beta2.to(dtype)).addcmul_(gradient, fresh_square)
         denominator = self.second_moment.sqrt().mul_(correction).add_(self.epsilon.to(dtype))
         update = torch.div(self.first_moment, denominator, out=denominator).mul_(step_size)
         # A frozen network has step size 0, and 0 * inf would still poison it: leave its numbers as
@@ -256,7 +251,8 @@ class SGD(Optimizer):
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
         dtype = self.parameters.dtype
-        rates, decays = self.rates().to(dtype), self.decays().to(dtype)
+        rates = self.rates().to(dtype)
+        decays = self.decays().to(dtype)
         self.steps += 1
         self.average.mul_(self.momentum.to(dtype))
         self.average.add_(gradients.flat + decays * self.parameters)
@@ -289,7 +285,8 @@ class Muon(AdamW):
         for run in runs:  # by a network's own shape, not by the one it is padded to
             own = dict(template(run.task, run.network).named_parameters())
             for name, of_networks in sizes.items():
-                of_networks.append(0.2 * math.sqrt(max(as_matrix(name, own[name]).shape)))
+                longest = max(as_matrix(name, own[name]).shape)
+                of_networks.append(0.2 * math.sqrt(longest))
         self.sizes = {
             name: torch.tensor(of_networks, dtype=torch.float64, device=engine.device)[:, None]
             for name, of_networks in sizes.items()
@@ -307,25 +304,29 @@ class Muon(AdamW):
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
         dtype = self.parameters.dtype
-        before = {name: value.clone() for name, value in self.weights.items()}
-        rates, shrink = self.rates(), 1 - self.rates() * self.decays()
+        at_start = {name: value.clone() for name, value in self.weights.items()}
+        rates = self.rates()
+        shrink = 1 - rates * self.decays()
         fresh = (1 - self.momentum).to(dtype)
         self.averages.flat.lerp_(gradients.flat, fresh.expand_as(gradients.flat))
         super().step(gradients)
         for name, update in self._updates(gradients):
             axes = [1] * (update.ndim - 1)
             factor = (rates * self.sizes[name]).to(dtype).view(-1, *axes)
-            kept = before[name] * shrink.to(dtype).view(-1, *axes)
+            kept = at_start[name] * shrink.to(dtype).view(-1, *axes)
             is_alive = (self.alive > 0).view(-1, *axes)
-            self.weights[name].copy_(torch.where(is_alive, kept - factor * update, before[name]))
+            moved = kept - factor * update
+            self.weights[name].copy_(torch.where(is_alive, moved, at_start[name]))
 
     def _updates(self, gradients: Flat) -> Iterator[tuple[str, Tensor]]:
         """The orthogonal update of each hidden matrix, (n, *shape)."""
-        averages, dtype = self._hidden(self.averages), self.parameters.dtype
+        averages = self._hidden(self.averages)
+        momentum = self.momentum.to(self.parameters.dtype)
         by_shape: dict[tuple[int, ...], dict[str, Tensor]] = {}
         for name, gradient in self._hidden(gradients).items():
-            momentum = self.momentum.to(dtype).view(-1, *[1] * (gradient.ndim - 1))
-            ahead = as_matrix(name, gradient.lerp(averages[name], momentum.expand_as(gradient)))
+            axes = [1] * (gradient.ndim - 1)
+            of_average = momentum.view(-1, *axes).expand_as(gradient)
+            ahead = as_matrix(name, gradient.lerp(averages[name], of_average))
             wide = ahead.mT if name in self.tall else ahead
             by_shape.setdefault(tuple(wide.shape[1:]), {})[name] = wide
         for matrices in by_shape.values():

@@ -79,12 +79,12 @@ class PlannedEnsemble:
         cut = (len(self.runs) + 1) // 2
         return self.only(range(cut)), self.only(range(cut, len(self.runs)))
 
-    def only(self, places: Sequence[int]) -> "PlannedEnsemble":
-        """Some of these runs, by their places here."""
+    def only(self, positions: Sequence[int]) -> "PlannedEnsemble":
+        """Some of these runs, by their positions here."""
         return replace(
             self,
-            indices=tuple(self.indices[position] for position in places),
-            runs=tuple(self.runs[position] for position in places),
+            indices=tuple(self.indices[position] for position in positions),
+            runs=tuple(self.runs[position] for position in positions),
         )
 
 
@@ -139,9 +139,8 @@ def plan(
 
 def check_options(engine: str, ensemble_size: int | None) -> None:
     """What is wrong on every device."""
-    if isinstance(ensemble_size, bool) or (
-        ensemble_size is not None and (not isinstance(ensemble_size, int) or ensemble_size < 1)
-    ):
+    is_count = isinstance(ensemble_size, int) and not isinstance(ensemble_size, bool)
+    if ensemble_size is not None and not (is_count and ensemble_size > 0):
         raise InputError(
             f"ensemble_size is {ensemble_size!r}; it must be an integer of at least 1, or None "
             "for as many as fit"
@@ -192,12 +191,11 @@ def choose_way(
     """Engine and precision of a run: by default half where the fused engine has it for the run."""
     if precision is None:
         offered = PRECISIONS[device.type]
-        fused = (
-            engine in ("auto", "fused")
-            and "half" in offered
-            and why_not(run, "fused", device, "half") is None
-        )
-        precision = "half" if fused else next(one for one in offered if one != "half")
+        may_be_fused = engine in ("auto", "fused") and "half" in offered
+        if may_be_fused and why_not(run, "fused", device, "half") is None:
+            precision = "half"
+        else:
+            precision = next(one for one in offered if one != "half")
     return choose_engine(run, engine, device, precision), precision
 
 
@@ -237,19 +235,18 @@ def describe(groups: Sequence[PlannedEnsemble]) -> list[str]:
     """One line per engine and precision in use: how many networks, on which device and in how
     many ensembles.
     """
+    alike: dict[tuple[str, str], list[PlannedEnsemble]] = {}
+    for group in groups:
+        alike.setdefault((group.engine, group.precision), []).append(group)
     lines = []
-    for engine, precision in dict.fromkeys((group.engine, group.precision) for group in groups):
-        mine = [group for group in groups if (group.engine, group.precision) == (engine, precision)]
-        count = counted(sum(len(group.runs) for group in mine), "network")
-        shared = (
-            f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}"
-            if len(mine) > 1
-            else ""
-        )
-        lines.append(
-            f"training {count} with the {engine} engine on {mine[0].device} in {precision}{shared}"
-            f"{_why_not_fused(mine[0])}"
-        )
+    for (engine, precision), members in alike.items():
+        sizes = [len(group.runs) for group in members]
+        count = counted(sum(sizes), "network")
+        where = f"{members[0].device} in {precision}"
+        if len(members) > 1:
+            where += f", in {len(members)} ensembles of at most {max(sizes)}"
+        reason = _why_not_fused(members[0])
+        lines.append(f"training {count} with the {engine} engine on {where}{reason}")
     return lines
 
 

@@ -223,13 +223,14 @@ def _fits(flight: Sequence[Ensemble], group: PlannedEnsemble) -> bool:
 
 def _build(group: PlannedEnsemble, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
     ensemble = Ensemble(group, watch)
-    if checkpoint is not None:
-        for pending in checkpoint.pending():
-            if pending.runs == group.runs:
-                ensemble.restore(checkpoint.read(pending), checkpoint.where(pending))
-                count = counted(len(group.runs), "network")
-                log.info("continuing %s at epoch %d of %d", count, pending.epoch, group.epochs)
-                break
+    if checkpoint is None:
+        return ensemble
+    for pending in checkpoint.pending():
+        if pending.runs == group.runs:
+            ensemble.restore(checkpoint.read(pending), checkpoint.where(pending))
+            count = counted(len(group.runs), "network")
+            log.info("continuing %s at epoch %d of %d", count, pending.epoch, group.epochs)
+            break
     return ensemble
 
 
@@ -238,8 +239,8 @@ def _halved(group: PlannedEnsemble) -> tuple[PlannedEnsemble, PlannedEnsemble]:
         run = group.runs[0]
         raise InputError(
             f"one network of run {run.run_id} does not fit into the memory of {group.device} "
-            f"with the {group.engine} engine; "
-            "choose a smaller network or modulus, or another device"
+            f"with the {group.engine} engine; choose a smaller network or modulus, or another "
+            "device"
         )
     return group.halves()
 
@@ -282,18 +283,19 @@ class _Reporter:
             return
         running = [member for member in self.flight if member is ensemble or not member.finished]
         rate = sum(len(member.group.runs) * member.rate for member in running)
-        updates_in_flight = sum(
-            len(member.group.runs) * (member.epoch if member in running else member.group.epochs)
-            for member in self.flight
-        )
-        left = self.updates - self.updates_done - updates_in_flight
-        work = sum(
-            part * member.epoch / max(1, member.group.epochs)
-            for part, member in zip(self.works, self.flight, strict=True)
-        )
+        updates_in_flight = 0
+        work_in_flight = 0.0
+        for member, work in zip(self.flight, self.works, strict=True):
+            epochs = member.epoch if member in running else member.group.epochs
+            updates_in_flight += len(member.group.runs) * epochs
+            work_in_flight += work * member.epoch / max(1, member.group.epochs)
+        updates_left = self.updates - self.updates_done - updates_in_flight
+        share = 1.0
+        if self.work > 0:
+            share = min(1.0, (self.work_done + work_in_flight) / self.work)
         progress = Progress(
-            share=min(1.0, (self.work_done + work) / self.work) if self.work > 0 else 1.0,
-            seconds_left=left / rate if rate > 0 else math.nan,
+            share=share,
+            seconds_left=updates_left / rate if rate > 0 else math.nan,
             networks=len(ensemble.group.runs),
             epoch=ensemble.epoch,
             epochs=ensemble.group.epochs,
@@ -336,13 +338,15 @@ def continued(
     """Interrupted ensembles first, each with the same members as before; the other runs as
     planned.
     """
-    planned = {index: group for group in groups for index in group.indices}
-    runs = {
-        index: run for group in groups for index, run in zip(group.indices, group.runs, strict=True)
-    }
+    planned: dict[int, PlannedEnsemble] = {}
+    runs: dict[int, RunSettings] = {}
+    for group in groups:
+        for index, run in zip(group.indices, group.runs, strict=True):
+            planned[index] = group
+            runs[index] = run
     first = []
     for pending in checkpoint.pending():
-        indices = _places(pending.runs, {index: runs[index] for index in planned})
+        indices = _indices_of(pending.runs, {index: runs[index] for index in planned})
         if indices is None:
             if any(run in pending.runs for run in runs.values()):
                 log.warning(
@@ -352,9 +356,7 @@ def continued(
                 )
             continue
         like = planned[indices[0]]
-        group = PlannedEnsemble(
-            tuple(indices), pending.runs, like.engine, like.device, like.precision
-        )
+        group = replace(like, indices=tuple(indices), runs=pending.runs)
         refusal = pending.refusal(group, watch.to_dict())
         if refusal is not None:
             raise InputError(
@@ -372,7 +374,9 @@ def continued(
     return first + rest
 
 
-def _places(members: Sequence[RunSettings], runs: Mapping[int, RunSettings]) -> list[int] | None:
+def _indices_of(
+    members: Sequence[RunSettings], runs: Mapping[int, RunSettings]
+) -> list[int] | None:
     """The index of each member in `runs`, none used twice; None if one is missing."""
     left: dict[RunSettings, list[int]] = {}
     for index in sorted(runs, reverse=True):
