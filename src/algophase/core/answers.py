@@ -228,8 +228,10 @@ def _group_behind(table: Numbers) -> _Behind | None:
     whole_columns = (np.sort(elements, axis=0) == numbers[:, None]).all(axis=0)
     if not whole_rows.any() or not whole_columns.any():
         return None
-    a0, b0 = int(whole_rows.argmax()), int(whole_columns.argmax())
-    first, second = elements[:, b0], elements[a0]  # a * b0 and a0 * b, as elements of the group
+    a0 = int(whole_rows.argmax())
+    b0 = int(whole_columns.argmax())
+    first = elements[:, b0]
+    second = elements[a0]  # a * b0 and a0 * b, as elements of the group
     isotope = np.empty_like(elements)
     isotope[first[:, None], second] = elements
     return _candidate(table, isotope, first, second)

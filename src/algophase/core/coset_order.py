@@ -67,22 +67,22 @@ def coset_order(group: Group, values: Array) -> CosetOrder:
     >>> coset_order(named_group("S3"), is_even).right.tolist()
     [0, 3, 4, 1, 2, 5]
     """
-    inside = np.ones(group.order, dtype=bool)
+    subgroup = np.ones(group.order, dtype=bool)
     subgroups = _all_subgroups(group)
     outermost: Members | None = None
     steps: list[Numbers] = []  # from the whole group to the identity
-    while inside.sum() > 1:
-        subgroups = [members for members in subgroups if not (members & ~inside).any()]
-        choice = _best(group, values, inside, subgroups)
+    while subgroup.sum() > 1:
+        subgroups = [members for members in subgroups if not (members & ~subgroup).any()]
+        choice = _best(group, values, subgroup, subgroups)
         if choice is None:
-            steps.append(_by_value(group, values, inside))
+            steps.append(_by_value(group, values, subgroup))
             break
-        steps.append(_representatives(group, values, inside, choice.members))
+        steps.append(_representatives(group, values, subgroup, choice.members))
         outermost = choice.members if outermost is None else outermost
         if choice.generator is not None:
             steps.append(_multiples(group, choice.generator))
             break
-        inside = choice.members
+        subgroup = choice.members
     right = np.array([group.identity])
     for representatives in reversed(steps):
         right = group.table[right, representatives[:, None]].ravel()  # H + t for every t
@@ -100,22 +100,22 @@ def _all_subgroups(group: Group) -> list[Members]:
 
 
 def _best(
-    group: Group, values: Array, inside: Members, subgroups: Sequence[Members]
+    group: Group, values: Array, whole: Members, subgroups: Sequence[Members]
 ) -> _Choice | None:
-    """Among subgroups of the subgroup `inside`, the one that the values there follow best. None
+    """Among subgroups of the subgroup `whole`, the one that the values there follow best. None
     where they follow none.
     """
-    others = inside.copy()
-    others[group.identity] = False
-    size = int(inside.sum())
+    not_identity = whole.copy()
+    not_identity[group.identity] = False
+    size = int(whole.sum())
     choices = []
     for members in subgroups:
         if 1 < members.sum() < size:
-            score = _correlation(values[others], members[others].astype(np.float64))
+            score = _correlation(values[not_identity], members[not_identity].astype(np.float64))
             choices.append(_Choice(score, members))
-    elements = np.flatnonzero(inside)
+    elements = np.flatnonzero(whole)
     least = max(LEAST_TURN, size**0.5)
-    for turn in np.flatnonzero(others & (group.element_orders >= least)).tolist():
+    for turn in np.flatnonzero(not_identity & (group.element_orders >= least)).tolist():
         score = _correlation(values[elements], values[group.table[turn, elements]])
         choices.append(_Choice(score, generated(group.table, [turn]), turn))
     telling = [choice for choice in choices if round(choice.score, DIGITS) > 0]
@@ -123,25 +123,26 @@ def _best(
 
 
 def _correlation(x: Array, y: Array) -> float:
-    x, y = x - x.mean(), y - y.mean()
+    x = x - x.mean()
+    y = y - y.mean()
     product = float(np.sqrt(np.square(x).sum() * np.square(y).sum()))
     return float(x @ y) / product if product > 1e-12 else 0.0
 
 
-def _by_value(group: Group, values: Array, inside: Members) -> Numbers:
+def _by_value(group: Group, values: Array, subgroup: Members) -> Numbers:
     """The elements of a subgroup, the identity first, then those with the largest values."""
-    elements = np.flatnonzero(inside)
+    elements = np.flatnonzero(subgroup)
     is_other = elements != group.identity
     rounded = np.round(values[elements], DIGITS)
     return elements[np.lexsort((elements, -rounded, is_other))]
 
 
-def _representatives(group: Group, values: Array, inside: Members, subgroup: Members) -> Numbers:
+def _representatives(group: Group, values: Array, whole: Members, subgroup: Members) -> Numbers:
     """An element t of each coset H + t, that with the largest value; the identity is that of H."""
     members = np.flatnonzero(subgroup)
-    remaining = inside.copy()
+    remaining = whole.copy()
     representatives = []
-    for element in _by_value(group, values, inside).tolist():
+    for element in _by_value(group, values, whole).tolist():
         if remaining[element]:
             representatives.append(element)
             remaining[group.table[members, element]] = False

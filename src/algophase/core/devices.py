@@ -42,10 +42,8 @@ def choose_device(device: torch.device | str = "auto", *, strict: bool = False) 
             raise InputError(f"device is {name!r}; this machine has no GPU: choose auto or cpu")
         log.warning("no GPU was found for device %s: using the CPU instead", name)
         return torch.device("cpu")
-    number, count = (
-        int(name.partition(":")[2] or torch.cuda.current_device()),
-        torch.cuda.device_count(),
-    )
+    number = int(name.partition(":")[2] or torch.cuda.current_device())
+    count = torch.cuda.device_count()
     if number >= count:
         raise InputError(
             f"device is {name!r}; this machine has {', '.join(f'cuda:{i}' for i in range(count))}"

@@ -23,7 +23,8 @@ def element_names(group: Group) -> list[str]:
     family = re.fullmatch(r"(S|A|D|Dic|Q)(\d+)", group.spelled.replace(" ", ""))
     if family is None:
         return [str(number) for number in group.elements]
-    kind, size = family[1], int(family[2])
+    kind = family[1]
+    size = int(family[2])
     if kind in "SA":
         return [cycles_of(images) for images in permutations_of(size, even_only=kind == "A")]
     if kind == "D":
@@ -31,10 +32,10 @@ def element_names(group: Group) -> list[str]:
     return _powers("a", group.order // 2, "x")
 
 
-def _powers(turn: str, length: int, other: str) -> list[str]:
+def _powers(turn: str, length: int, second: str) -> list[str]:
     """turn^i for every i, then turn^i other."""
     turns = [_power(turn, exponent) for exponent in range(length)]
-    crossed = [f"{power} {other}" if power else other for power in turns]
+    crossed = [f"{power} {second}" if power else second for power in turns]
     return [power or "1" for power in turns] + crossed
 
 

@@ -77,7 +77,8 @@ def folded(frequency: Frequency, modulus: int) -> Frequency:
     >>> folded(57, 59), folded(-3, 59), folded(70, 59)
     (2, 3, 11)
     """
-    forwards, backwards = frequency % modulus, -frequency % modulus
+    forwards = frequency % modulus
+    backwards = -frequency % modulus
     if isinstance(forwards, np.ndarray):
         return np.minimum(forwards, backwards)
     return min(forwards, backwards)

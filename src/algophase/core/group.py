@@ -40,7 +40,9 @@ class Group:
     """
 
     def __init__(self, table: Numbers, identity: int, spelled: str = "") -> None:
-        self.order, self.identity, self.spelled = len(table), identity, spelled
+        self.order = len(table)
+        self.identity = identity
+        self.spelled = spelled
         self._table = table
 
     def __repr__(self) -> str:
@@ -88,7 +90,8 @@ class Group:
     @cached_property
     def element_orders(self) -> Numbers:
         """(n,), the smallest m with m x = 0."""
-        orders, multiples = np.ones_like(self.elements), self.elements.copy()
+        orders = np.ones_like(self.elements)
+        multiples = self.elements.copy()
         while (unfinished := multiples != self.identity).any():
             orders[unfinished] += 1
             multiples[unfinished] = self.table[multiples[unfinished], self.elements[unfinished]]
@@ -126,7 +129,8 @@ class Group:
         has the lowest number.
         """
         generator = int((self.element_orders == self.order).argmax())
-        exponents, power = np.zeros(self.order, dtype=np.int64), self.identity
+        exponents = np.zeros(self.order, dtype=np.int64)
+        power = self.identity
         for exponent in range(self.order):
             exponents[power] = exponent
             power = int(self.table[power, generator])
@@ -155,7 +159,9 @@ class CyclicGroup(Group):
     """
 
     def __init__(self, order: int) -> None:
-        self.order, self.identity, self.spelled = order, 0, f"Z{order}"
+        self.order = order
+        self.identity = 0
+        self.spelled = f"Z{order}"
 
     @cached_property
     def table(self) -> Numbers:
@@ -272,7 +278,8 @@ def group_from_table(table: object) -> Group:
     triple = _unassociated_triple(entries)
     if triple is not None:
         x, y, z = triple
-        left, right = entries[entries[x, y], z], entries[x, entries[y, z]]
+        left = entries[entries[x, y], z]
+        right = entries[x, entries[y, z]]
         raise InputError(
             f"the table is not associative: ({x} + {y}) + {z} is {left}, and {x} + ({y} + {z}) "
             f"is {right}"
@@ -303,7 +310,8 @@ def _is_latin(table: Numbers) -> bool:
     and for y.
     """
     numbers = np.arange(len(table))
-    rows, columns = np.sort(table, axis=1), np.sort(table, axis=0)
+    rows = np.sort(table, axis=1)
+    columns = np.sort(table, axis=0)
     return bool((rows == numbers).all() and (columns == numbers[:, None]).all())
 
 

@@ -98,8 +98,8 @@ def few_generators(group: Group) -> list[int]:
     one_per_class = [element for element in candidates if element in group.class_members]
     for count in range(1, 10):
         for leading in one_per_class:
-            for others in itertools.islice(itertools.combinations(candidates, count - 1), 5000):
-                chosen = [leading, *others]
+            for further in itertools.islice(itertools.combinations(candidates, count - 1), 5000):
+                chosen = [leading, *further]
                 if generated(group.table, chosen).all():
                     return chosen
     return candidates

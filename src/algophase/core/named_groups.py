@@ -115,7 +115,8 @@ def _factor(text: str, name: str) -> Numbers:
     family = re.fullmatch(r"(Z|C|D|S|A|Dic|Q|F)(\d+)", text)
     if not family:
         raise InputError(f"group is {shown(name)}; give {EXAMPLES}")
-    kind, number = family[1], int(family[2])
+    kind = family[1]
+    number = int(family[2])
     least = {"S": 1, "A": 1, "Q": 8, "F": 6}.get(kind, 1)
     largest = LARGEST_PERMUTED if kind in "SA" else LARGEST_ORDER
     if not least <= number <= largest:
@@ -129,7 +130,8 @@ def _cyclic(order: int, name: str) -> Numbers:
 
 def _dihedral(corners: int, name: str) -> Numbers:
     """r^i s^f at i + corners f, with s r = r^-1 s."""
-    turns, flipped = np.arange(2 * corners) % corners, np.arange(2 * corners) // corners
+    turns = np.arange(2 * corners) % corners
+    flipped = np.arange(2 * corners) // corners
     signed = np.where(flipped[:, None] == 1, -turns, turns)
     product_turns = (turns[:, None] + signed) % corners
     product_flipped = (flipped[:, None] + flipped) % 2
@@ -139,7 +141,8 @@ def _dihedral(corners: int, name: str) -> Numbers:
 def _dicyclic(half: int, name: str) -> Numbers:
     """a^i x^f at i + 2 half f, with a^(2 half) = 1, x^2 = a^half and x a = a^-1 x."""
     length = 2 * half
-    powers, crossed = np.arange(2 * length) % length, np.arange(2 * length) // length
+    powers = np.arange(2 * length) % length
+    crossed = np.arange(2 * length) // length
     signed = np.where(crossed[:, None] == 1, -powers, powers)
     both = crossed[:, None] * crossed
     product_powers = (powers[:, None] + signed + half * both) % length
@@ -176,7 +179,8 @@ def _semidirect(length: int, factor: int, name: str) -> Numbers:
             f"cannot act on Z{length} without a kernel"
         )
     elements = np.arange(length * factor)
-    first, second = elements % length, elements // length
+    first = elements % length
+    second = elements // length
     powers = np.array([pow(multiplier, exponent, length) for exponent in range(factor)])
     product_first = (first[:, None] + powers[second][:, None] * first) % length
     product_second = (second[:, None] + second) % factor
@@ -246,11 +250,11 @@ def _is_even(permutation: Permutation) -> bool:
 
 def _cycle_lists(permutation: Permutation) -> list[list[int]]:
     """All its cycles, fixed points included."""
-    cycles, seen = [], set()
+    cycles, visited = [], set()
     for start in range(len(permutation)):
         cycle, point = [], start
-        while point not in seen:
-            seen.add(point)
+        while point not in visited:
+            visited.add(point)
             cycle.append(point)
             point = permutation[point]
         if cycle:

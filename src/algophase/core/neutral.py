@@ -110,7 +110,8 @@ def difference(once: Tensor, again: Tensor) -> float:
     """
     if once.shape != again.shape:
         return float("inf")
-    apart, largest = (once - again).abs().max().item(), once.abs().max().item()
+    apart = (once - again).abs().max().item()
+    largest = once.abs().max().item()
     type_of_numbers = once.dtype if once.is_floating_point() else torch.float64
     rounding = 64 * torch.finfo(type_of_numbers).eps * largest
     return apart / largest if apart > rounding and largest > 0 else 0.0

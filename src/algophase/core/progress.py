@@ -189,7 +189,8 @@ def listening(tell: Callable[[int, str], None]) -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             tell(record.levelno, record.getMessage())
 
-    logger, handler = logging.getLogger("algophase"), Handler()
+    logger = logging.getLogger("algophase")
+    handler = Handler()
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -223,7 +223,7 @@ def _one_of_each_pair(table: CharacterTable) -> list[int]:
     """Rows of the character table, without the second of two conjugate ones."""
     rows: list[int] = []
     for row, values in enumerate(table.values):
-        conjugates = [np.abs(table.values[other] - values.conj()).max() for other in rows]
+        conjugates = [np.abs(table.values[chosen] - values.conj()).max() for chosen in rows]
         if not conjugates or min(conjugates) > 1e-6:
             rows.append(row)
     return rows
@@ -244,7 +244,8 @@ def _names(
             special[_row_of(standard * characters[sign], characters)] = "standard x sign"
     if standard is not None:
         special[_row_of(standard, characters)] = "standard"
-    names, counts = [], Counter[int]()
+    names = []
+    counts = Counter[int]()
     for row, dimension in enumerate(dimensions):
         if row not in special:
             counts[dimension] += 1
@@ -268,5 +269,5 @@ def _standard_character(group: Group) -> Characters | None:
 
 
 def _row_of(character: Characters, characters: Sequence[Characters]) -> int:
-    distances = [np.abs(other - character).max() for other in characters]
+    distances = [np.abs(candidate - character).max() for candidate in characters]
     return int(np.argmin(distances))

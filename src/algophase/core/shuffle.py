@@ -96,5 +96,6 @@ class _Draws:
         if len(self.words) < count:
             more = self.twister.random_raw(LARGEST_BLOCK).astype(np.uint32)
             self.words = np.concatenate([self.words, more])
-        words, self.words = self.words[:count], self.words[count:]
+        words = self.words[:count]
+        self.words = self.words[count:]
         return words

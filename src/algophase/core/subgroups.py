@@ -50,8 +50,9 @@ def subgroup_classes(group: Group) -> tuple[Subgroups, ...]:
     trivial = np.zeros(group.order, dtype=bool)
     trivial[group.identity] = True
     cyclic = _cyclic_of_prime_power_order(group)
-    known = {trivial.tobytes()}
-    classes, unextended = [Subgroups(1, trivial[None])], [trivial]
+    listed = {trivial.tobytes()}
+    classes = [Subgroups(1, trivial[None])]
+    unextended = [trivial]
     while unextended:
         subgroup = unextended.pop()
         members = np.flatnonzero(subgroup).tolist()
@@ -60,11 +61,11 @@ def subgroup_classes(group: Group) -> tuple[Subgroups, ...]:
             if subgroup[generator]:
                 continue
             joined = _joined(group, subgroup, np.array([*generators, generator]))
-            if joined.tobytes() in known:
+            if joined.tobytes() in listed:
                 continue
             conjugates = _conjugates(group, joined)
-            known.update(members.tobytes() for members in conjugates)
-            if len(known) > MOST_SUBGROUPS:
+            listed.update(members.tobytes() for members in conjugates)
+            if len(listed) > MOST_SUBGROUPS:
                 raise InputError(
                     f"a group of order {group.order} has more than {MOST_SUBGROUPS:,} subgroups; "
                     "measures that need all of them are not possible"
@@ -76,13 +77,13 @@ def subgroup_classes(group: Group) -> tuple[Subgroups, ...]:
 
 def _cyclic_of_prime_power_order(group: Group) -> list[int]:
     """A generator of each cyclic subgroup whose order is a power of a prime."""
-    known, generators = set(), []
+    listed, generators = set(), []
     for element in range(group.order):
         order = int(group.element_orders[element])
         if order > 1 and _is_prime_power(order):
             multiples = generated(group.table, [element]).tobytes()
-            if multiples not in known:
-                known.add(multiples)
+            if multiples not in listed:
+                listed.add(multiples)
                 generators.append(element)
     return generators
 

@@ -57,7 +57,8 @@ class ActiveUnits:
         goes_off = ~own_patterns[changes]
         signed_unit = unit + goes_off * active.shape[1]
         counts = changes.sum(dim=1).tolist()
-        units, signed_units = unit.split(counts), signed_unit.split(counts)
+        units = unit.split(counts)
+        signed_units = signed_unit.split(counts)
         parent_rows = row_of[parents].tolist()
 
         sums = self.base.new_empty(len(patterns), *self.base.shape)
@@ -67,8 +68,8 @@ class ActiveUnits:
             for step in range(steps.start, steps.stop):
                 written = self.signed.index_select(0, signed_units[step])
                 read = self.read.index_select(0, units[step])
-                before = rows[parent_rows[step]]
-                torch.addmm(before, written.T, read, out=rows[step + 1])
+                parent = rows[parent_rows[step]]
+                torch.addmm(parent, written.T, read, out=rows[step + 1])
             yield order[steps], sums[steps.start + 1 : steps.stop + 1]
 
     def products(
@@ -124,9 +125,11 @@ class ConcatenatedGradients:
         written: Tensor,
     ) -> None:
         self.first, self.second, self.run = first, second, run
-        self.units = ActiveUnits(written, read, read.new_zeros(written.shape[1], read.shape[1]))
+        base = read.new_zeros(written.shape[1], read.shape[1])
+        self.units = ActiveUnits(written, read, base)
         # What is left of sums that cancel is rounding, and there is no direction in it.
-        largest = (written.abs() * torch.linalg.vector_norm(read, dim=1)[:, None]).sum(dim=0)
+        norms = torch.linalg.vector_norm(read, dim=1)
+        largest = (written.abs() * norms[:, None]).sum(dim=0)
         self.least_square = (ROUNDING * largest).square()
 
     def products(self) -> GradientProducts:
@@ -136,9 +139,11 @@ class ConcatenatedGradients:
     @torch.no_grad()  # also in a thread of its own
     def of_block(self, rows: slice, columns: slice) -> Products:
         """Of some rows a and columns b."""
-        embeddings = self.first[rows], self.second[columns]
-        shape = (len(embeddings[0]), len(embeddings[1]))
-        logits, pre = (x.unflatten(0, shape) for x in self.run(*pairs_of(*embeddings)))
+        first_tokens = self.first[rows]
+        second_tokens = self.second[columns]
+        shape = (len(first_tokens), len(second_tokens))
+        pairs = pairs_of(first_tokens, second_tokens)
+        logits, pre = (x.unflatten(0, shape) for x in self.run(*pairs))
 
         def products_of(pairs: Tensor, sums: Tensor) -> list[Tensor]:
             return inner_products(*sums.chunk(2, dim=-1))

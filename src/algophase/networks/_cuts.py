@@ -28,7 +28,8 @@ MARK = 2**30  # token numbers from here on mark operands; they fit 32 bits
 @contextmanager
 def _patched(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
     """The module with another `forward`, which is given its own one first."""
-    own, is_patched = module.forward, "forward" in vars(module)
+    own = module.forward
+    is_patched = "forward" in vars(module)
     module.forward = lambda *args, **kwargs: forward(own, *args, **kwargs)
     try:
         yield
@@ -123,7 +124,8 @@ class Lookup:
         rows: Tensor | None,
         by_operand: dict[int, LookedUp],
     ) -> Any:
-        arguments, masks = write(a, b), _operand_masks(write, a.device)
+        arguments = write(a, b)
+        masks = _operand_masks(write, a.device)
         real = torch.cat(_token_numbers(arguments, masks))
         index = torch.arange(len(a), device=a.device)
         marked = _marked(arguments, masks, MARK + index, MARK + len(a) + index)
@@ -133,7 +135,8 @@ class Lookup:
         ) -> Any:
             mark = ids >= MARK
             entry = torch.where(mark, ids - MARK, 0).long()
-            out = own(torch.where(mark, real[entry].to(ids.dtype), ids), *rest, **named)
+            real_ids = torch.where(mark, real[entry].to(ids.dtype), ids)
+            out = own(real_ids, *rest, **named)
             if not isinstance(out, Tensor) or out.shape[:-1] != ids.shape:
                 raise InputError(
                     f"embedding {name} must turn token numbers into one row each; it gives "
@@ -173,7 +176,8 @@ class Rows:
         return " and ".join(self.names)
 
     def _parameters(self, module: nn.Module) -> tuple[Tensor, Tensor]:
-        first, second = (module.get_parameter(name) for name in (self.names[0], self.names[-1]))
+        first = module.get_parameter(self.names[0])
+        second = module.get_parameter(self.names[-1])
         return first, second
 
     def tables(self, module: nn.Module, write: Write, numbers: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,16 +191,19 @@ class Rows:
         return first, second
 
     def run(self, module: nn.Module, write: Write, first: Tensor, second: Tensor) -> Any:
-        n, numbers = len(first), torch.zeros(len(first), dtype=torch.long, device=first.device)
-        tables, index = self._parameters(module), torch.arange(n, device=first.device)
+        n = len(first)
+        numbers = torch.zeros(len(first), dtype=torch.long, device=first.device)
+        tables = self._parameters(module)
+        index = torch.arange(n, device=first.device)
         one = len(self.names) == 1
         added = [torch.cat([first, second])] if one else [first, second]
-        longer = {
-            name: torch.cat([module.get_parameter(name), rows.movedim(0, self.axis)], dim=self.axis)
-            for name, rows in zip(self.names, added, strict=True)
-        }
+        longer: dict[str, Tensor] = {}
+        for name, rows in zip(self.names, added, strict=True):
+            parts = [module.get_parameter(name), rows.movedim(0, self.axis)]
+            longer[name] = torch.cat(parts, dim=self.axis)
         starts = [table.shape[self.axis] for table in tables]
-        arguments, masks = write(numbers, numbers), _operand_masks(write, numbers.device)
+        arguments = write(numbers, numbers)
+        masks = _operand_masks(write, numbers.device)
         second_start = starts[1] + (n if one else 0)
         marked = _marked(arguments, masks, starts[0] + index, second_start + index)
         return functional_call(module, longer, marked, tie_weights=False)
@@ -219,7 +226,8 @@ class FirstLayer:
         first = self._input(module, write, numbers, zeros)
         second = self._input(module, write, zeros, numbers)
         neither = self._input(module, write, zeros[:1], zeros[:1])
-        of_first, of_second = (first != neither).any(0), (second != neither).any(0)
+        of_first = (first != neither).any(0)
+        of_second = (second != neither).any(0)
         if not bool((of_first & of_second).any()):
             return self._times(module, both * of_first), self._times(module, both * of_second)
         if torch.equal(first, second) and torch.equal(2 * first, both + neither):
@@ -238,7 +246,8 @@ class FirstLayer:
             return functional_call(module, {self.name: eye}, (total,), tie_weights=False)
 
         def forward(own: Callable[..., Any], x: Tensor) -> Tensor:
-            return total.view(*x.shape[:-1], -1) + own(torch.zeros_like(x[:1]))
+            bias = own(torch.zeros_like(x[:1]))
+            return total.view(*x.shape[:-1], -1) + bias
 
         with _patched(module.get_submodule(self.name), forward):
             return module(*write(numbers, numbers))

@@ -96,7 +96,8 @@ def find_embedding(module: nn.Module, modulus: int) -> list[str]:
 def cuts_at(
     module: nn.Module, names: Sequence[str], modulus: int
 ) -> list[Lookup | Rows | FirstLayer]:
-    modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
+    modules = dict(module.named_modules())
+    parameters = dict(module.named_parameters())
     for name in names:
         if name not in modules and name not in parameters:
             choices = [choice for choice in (*modules, *parameters) if choice]
@@ -126,14 +127,17 @@ def templates(module: nn.Module, names: Sequence[str], p: int) -> list[str]:
     if isinstance(first, nn.Linear):
         return ["one-hot" if first.in_features == 2 * p else "one-hot sum", "a b", "a, b"]
     operands_alone = ["a, b", "a b"] if len(_positional(module)) > 1 else ["a b", "a, b"]
-    if len(names) == 2 or rows is None or rows == p:
-        return [*operands_alone, *(["a b ="] if rows != p else [])]
-    return {
+    if rows == p:
+        return operands_alone
+    if len(names) == 2 or rows is None:
+        return [*operands_alone, "a b ="]
+    by_rows = {
         p + 1: ["a b =", *operands_alone],
         p + 2: ["a + b =", *operands_alone],
         2 * p: [f"a b+{p}", *operands_alone],
         2 * p + 1: [f"a b+{p} {2 * p}"],
-    }.get(rows, [*operands_alone, "a b ="])
+    }
+    return by_rows.get(rows, [*operands_alone, "a b ="])
 
 
 def _positional(module: nn.Module) -> list[str]:

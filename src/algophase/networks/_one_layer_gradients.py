@@ -44,7 +44,9 @@ class OneLayerGradients:
         self, block: "Block", unembedding: Tensor, labels: int, positions: list[Tensor]
     ) -> None:
         attention = block.attn
-        self.mlp, self.unembedding, self.positions = block.mlp, unembedding, positions
+        self.mlp = block.mlp
+        self.unembedding = unembedding
+        self.positions = positions
         self.rate = attention.attention_rate
         self.heads, width, self.head_size = attention.W_Q.shape
         self.scale = 1 / math.sqrt(self.head_size)
@@ -58,9 +60,10 @@ class OneLayerGradients:
         self.asked = _onto_width(queries, attention.W_K.mT)  # q, (p or 1, h, d)
         # (a, b, h) of the first position; the others' do not depend on a: (b or 1, h)
         self.first_scores = self.scale * torch.einsum("ad,bhd->abh", positions[0], self.asked)
-        self.other_scores = [
-            self.scale * (x[:, None] * self.asked).sum(dim=-1) for x in positions[1:]
-        ]
+        self.other_scores: list[Tensor] = []
+        for x in positions[1:]:
+            products = (x[:, None] * self.asked).sum(dim=-1)
+            self.other_scores.append(self.scale * products)
 
         # From the stream's gradient to z and, without an equals sign, to the gradients' sum.
         self.value_map = attention.W_V.transpose(0, 1).flatten(1)  # (d, h e)
@@ -86,11 +89,14 @@ class OneLayerGradients:
     def of_block(self, rows: slice, columns: slice) -> Products:
         """Of some rows a and columns b."""
         by_column = [self._of_column(rows, b) for b in range(columns.start, columns.stop)]
-        return Products(*(torch.cat(kind, dim=1) for kind in zip(*by_column, strict=True)))
+        joined = [torch.cat(kind, dim=1) for kind in zip(*by_column, strict=True)]
+        return Products(*joined)
 
     def _of_column(self, rows: slice, column: int) -> Products:
         """Of some rows a with one column b, which has an axis of its own."""
-        tokens = [rows, slice(column, column + 1), slice(0, 1)][: len(self.positions)]
+        tokens = [rows, slice(column, column + 1)]
+        if self.sign_asks:
+            tokens.append(slice(0, 1))
         softmax = self._softmax(tokens)
         attention = self.rate * softmax + (1 - self.rate)
         stream = self.positions[-1][tokens[-1]]
@@ -101,7 +107,8 @@ class OneLayerGradients:
         logits = (stream + post) @ self.unembedding
 
         z_to_f = self._z_to_f(softmax, tokens)
-        onto_width = torch.cat([self.value_map.T, self.asked[tokens[-1]][0]])  # (h e + h, d)
+        asked = self.asked[tokens[-1]][0]  # (h, d)
+        onto_width = torch.cat([self.value_map.T, asked])  # (h e + h, d)
         z_size = len(self.value_map.T)
 
         def by_position(k: int, pairs: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,7 +126,8 @@ class OneLayerGradients:
                     return products
             to_first, f = by_position(0, pairs, z)
             if self.sign_asks:
-                return inner_products(to_first, by_position(1, pairs, z)[0])
+                to_second, _ = by_position(1, pairs, z)
+                return inner_products(to_first, to_second)
             matched = self.matched[0][rows.start + pairs] - self.matched[1][column]
             gradient_sum = torch.baddbmm(sums[..., z_size:], f, matched)
             return inner_products(to_first, gradient_sum.sub_(to_first))
@@ -131,9 +139,9 @@ class OneLayerGradients:
 
     def _softmax(self, tokens: list[slice]) -> Tensor:
         """Attention of the last position to each, (k, n, h), before it is interpolated."""
-        first, *others = tokens
+        first, *later = tokens
         scores = [self.first_scores[first, tokens[-1]][:, 0]]
-        for score, token in zip(self.other_scores, others, strict=True):
+        for score, token in zip(self.other_scores, later, strict=True):
             scores.append(score[token].expand_as(scores[0]))
         return torch.stack(scores).softmax(dim=0)
 
@@ -183,14 +191,15 @@ class HeadProducts:
         asked_by_value = value_map.T @ asked.T  # (h e, h)
         shares = attention.repeat_interleave(self.size, dim=-1)[..., None]
         self.maps = torch.cat([*z_to_f, *(shares * asked_by_value)], dim=-1)  # (n, h e, 4 h)
-        one, other = torch.triu_indices(self.heads, self.heads)
-        self.is_square = one == other
+        first_head, second_head = torch.triu_indices(self.heads, self.heads)
+        self.is_square = first_head == second_head
         twice = torch.where(self.is_square, 0.5, 1.0).to(attention)
         first, second = attention
         factors = [
-            2 * first[:, one] * first[:, other],
-            2 * second[:, one] * second[:, other],
-            first[:, one] * second[:, other] + second[:, one] * first[:, other],
+            2 * first[:, first_head] * first[:, second_head],
+            2 * second[:, first_head] * second[:, second_head],
+            first[:, first_head] * second[:, second_head]
+            + second[:, first_head] * first[:, second_head],
         ]
         self.factors = torch.stack(factors, dim=-1) * twice[:, None]  # (n, pairs of heads, 3)
 
@@ -204,17 +213,23 @@ class HeadProducts:
             own = slice(start, start + self.size)
             onto_later = z[..., own] @ self.gram[own, start:]
             onto_later *= z[..., start:]
-            of_heads.append(onto_later.unflatten(-1, (-1, self.size)).sum(dim=-1))
+            by_head = onto_later.unflatten(-1, (-1, self.size))
+            of_heads.append(by_head.sum(dim=-1))
         head_products = torch.cat(of_heads, dim=-1)  # (k, c, pairs of heads)
         factors = self.factors[pairs]
         products = torch.bmm(head_products, factors)
-        f_first, f_second, r_first, r_second = torch.bmm(z, self.maps[pairs]).chunk(4, dim=-1)
-        q_first, q_second = f_first @ self.asked_gram, f_second @ self.asked_gram
-        first = products[..., 0] + (f_first * (2 * r_first + q_first)).sum(dim=-1)
-        second = products[..., 1] + (f_second * (2 * r_second + q_second)).sum(dim=-1)
-        mixed = f_first * r_second + f_second * (r_first + q_first)
+        mapped = torch.bmm(z, self.maps[pairs])
+        f_first, f_second, r_first, r_second = mapped.chunk(4, dim=-1)
+        q_first = f_first @ self.asked_gram
+        q_second = f_second @ self.asked_gram
+        with_first = f_first * (2 * r_first + q_first)
+        with_second = f_second * (2 * r_second + q_second)
+        with_both = f_first * r_second + f_second * (r_first + q_first)
+        first = products[..., 0] + with_first.sum(dim=-1)
+        second = products[..., 1] + with_second.sum(dim=-1)
+        mixed = products[..., 2] + with_both.sum(dim=-1)
         squares = head_products[..., self.is_square] @ factors[:, self.is_square, :2]
-        least = CANCELED * squares
-        if (first < least[..., 0]).any() or (second < least[..., 1]).any():
+        least_first, least_second = (CANCELED * squares).unbind(dim=-1)
+        if (first < least_first).any() or (second < least_second).any():
             return None
-        return [first, second, products[..., 2] + mixed.sum(dim=-1)]
+        return [first, second, mixed]

@@ -59,7 +59,8 @@ class SummedGradients:
     @torch.no_grad()  # also in a thread of its own
     def of_block(self, rows: slice, columns: slice) -> Products:
         """Of some rows a and columns b. Products are 1, or 0 where the gradient vanishes."""
-        first, second = self.first[rows], self.second[columns]
+        first = self.first[rows]
+        second = self.second[columns]
         logits, pre, derivatives = self.move(*pairs_of(first, second))
         exists = (derivatives[:, : self.labels].abs() > self.least).any(dim=-1)
         product = exists.to(pre.dtype)

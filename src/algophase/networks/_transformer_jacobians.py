@@ -45,9 +45,9 @@ def through_blocks(
     # for every pair.
     flows = [unembedding.T[None, :labels]]
     for block, attended, pre in reversed(passed):
-        middles = [
-            _through_mlp(block.mlp, flow, pre[:, position]) for position, flow in enumerate(flows)
-        ]
+        middles = []
+        for position, flow in enumerate(flows):
+            middles.append(_through_mlp(block.mlp, flow, pre[:, position]))
         flows = _through_attention(block.attn, middles, attended)
     return Jacobians(logits, flows[0], flows[1])
 
@@ -107,10 +107,12 @@ def _attend(attention: "Attention", residual: Tensor, asking: int) -> _Attended:
     mapped = (residual.flatten(0, 1) @ maps).view(n, positions, 3, -1, width)
     asked, matched, written = mapped.unbind(2)
     asked = asked[:, -asking:]
-    scores = torch.bmm(residual, asked.flatten(1, 2).mT).view(n, positions, asking, -1)
+    products = torch.bmm(residual, asked.flatten(1, 2).mT)
+    scores = products.view(n, positions, asking, -1)
     softmax = scores.div_(math.sqrt(attention.W_Q.shape[-1])).softmax(1)
     pattern = attention.attention_rate * softmax + (1 - attention.attention_rate)
-    out = torch.bmm(pattern.transpose(1, 2).flatten(2), written.flatten(1, 2))
+    by_position = pattern.transpose(1, 2).flatten(2)  # (n, q, k h)
+    out = torch.bmm(by_position, written.flatten(1, 2))
     return _Attended(out, softmax, pattern, asked, matched, written, circuits)
 
 
@@ -135,18 +137,21 @@ def _through_attention(
     written = attended.written[:, :, None]  # (n, k, 1, h, d)
     mean_written = (softmax * written).sum(1, keepdim=True)
     moves = scale * softmax * (written - mean_written)  # y (n, k, q, h, d)
-    circuits, matched = attended.circuits.flatten(1), attended.matched.flatten(1, 2)
+    circuits = attended.circuits.flatten(1)
+    matched = attended.matched.flatten(1, 2)
     back: list[Tensor | None] = [None] * positions
     for q, flow in enumerate(flows):
         asking = positions - len(flows) + q
         moved = moves[:, :, q]
         asked = attended.asked[:, q, None].expand_as(moved).flatten(0, 1)  # (n * k, h, d)
-        direct = (attended.pattern[:, :, q].flatten(0, 1) @ circuits).view(-1, width, width)
+        pattern = attended.pattern[:, :, q].flatten(0, 1)  # (n * k, h)
+        direct = (pattern @ circuits).view(-1, width, width)
         jacobians = torch.baddbmm(direct, asked.mT, moved.flatten(0, 1))
         jacobians = jacobians.view(n, positions, width, width)
         jacobians[:, asking].baddbmm_(matched.mT, moved.flatten(1, 2))
         for k in range(positions):
-            so_far, jacobian = back[k], jacobians[:, k].mT
+            so_far = back[k]
+            jacobian = jacobians[:, k].mT
             if k == asking:
                 so_far = flow if so_far is None else so_far + flow
             if so_far is None:

@@ -44,8 +44,10 @@ class OneLayerPairs:
         equals_sign: Tensor | None,
     ) -> None:
         attention, mlp = block.attn, block.mlp
-        self.rate, self.activation = attention.attention_rate, mlp.activation
-        self.position_embeddings, self.equals_sign = position_embeddings, equals_sign
+        self.rate = attention.attention_rate
+        self.activation = mlp.activation
+        self.position_embeddings = position_embeddings
+        self.equals_sign = equals_sign
         self.heads, _, self.head_size = attention.W_Q.shape
         width, outputs = unembedding.shape
         direct = unembedding
@@ -57,8 +59,9 @@ class OneLayerPairs:
         asks = torch.cat([attention.W_Q / math.sqrt(self.head_size), attention.W_K])  # (2 h, d, e)
         by_heads = attention.W_V @ (attention.W_O @ into)  # (h, d, m + r)
         writes = torch.cat([by_heads, into[None]])  # by each head, and directly
-        columns = [asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)]
-        self.columns = torch.cat(columns, dim=1)
+        asking_columns = asks.transpose(0, 1).flatten(1)
+        writing_columns = writes.transpose(0, 1).flatten(1)
+        self.columns = torch.cat([asking_columns, writing_columns], dim=1)
         self.bias = torch.cat([mlp.b_in, mlp.b_out @ direct])
         self.readout = mlp.W_out @ direct
 
@@ -96,7 +99,8 @@ class OneLayerPairs:
             """Interpolated attention to the first operand (n, h, a, b), and to what comes after
             it (n, h or 2 h, a, b).
             """
-            to_a, to_b = first_score[embeddings, :, rows], second_score[embeddings]
+            to_a = first_score[embeddings, :, rows]
+            to_b = second_score[embeddings]
             if self.equals_sign is None:
                 to_first = torch.sigmoid(to_a - to_b).mul_(rate)  # the softmax of two
                 return to_first + (1 - rate), 1 - to_first

@@ -49,8 +49,11 @@ class _OneHot:
         self.p, self.added = p, added
 
     def __call__(self, a: Tensor, b: Tensor) -> Arguments:
-        first, second = F.one_hot(a, self.p).float(), F.one_hot(b, self.p).float()
-        return (first + second if self.added else torch.cat([first, second], dim=-1),)
+        first = F.one_hot(a, self.p).float()
+        second = F.one_hot(b, self.p).float()
+        if self.added:
+            return (first + second,)
+        return (torch.cat([first, second], dim=-1),)
 
 
 class _Template:
@@ -60,9 +63,9 @@ class _Template:
 
     def __init__(self, text: str, p: int) -> None:
         own_tokens: dict[str, int] = {}
-        self.parts = [
-            [self._word(word, p, own_tokens) for word in part.split()] for part in text.split(",")
-        ]
+        self.parts: list[list[tuple[str, int]]] = []
+        for part in text.split(","):
+            self.parts.append([self._word(word, p, own_tokens) for word in part.split()])
         named = [operand for part in self.parts for operand, _ in part]
         if "a" not in named or "b" not in named or not all(self.parts):
             raise InputError(f"tokens is {text!r}; it must name a and b, as 'a b =' does")
@@ -80,9 +83,11 @@ class _Template:
         operands = {"a": a, "b": b, "": torch.zeros_like(a)}
         columns = [[operands[name] + offset for name, offset in part] for part in self.parts]
         several = len(columns) > 1
-        return tuple(
-            part[0] if several and len(part) == 1 else torch.stack(part, dim=1) for part in columns
-        )
+        arguments = []
+        for part in columns:
+            is_bare = several and len(part) == 1
+            arguments.append(part[0] if is_bare else torch.stack(part, dim=1))
+        return tuple(arguments)
 
 
 def reader(answer: Any, p: int, outputs: int | None, least: int = 0) -> Read:

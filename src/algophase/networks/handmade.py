@@ -82,13 +82,11 @@ class Clock(Network):
         """With E as complex numbers, Q_abc = Re(E_a E_b conj(E_c)): the gradient for E_a is
         conj(E_b) E_c, and the reverse.
         """
-        labels, a, b = (
-            torch.view_as_complex(table.unflatten(-1, (-1, 2)))
-            for table in (self.embed.weight, first, second)
-        )
-        to_first, to_second = (
-            torch.view_as_real(operand.conj()[:, None] * labels).flatten(-2) for operand in (b, a)
-        )
+        labels = _as_complex(self.embed.weight)
+        a = _as_complex(first)
+        b = _as_complex(second)
+        to_first = torch.view_as_real(b.conj()[:, None] * labels).flatten(-2)
+        to_second = torch.view_as_real(a.conj()[:, None] * labels).flatten(-2)
         return Jacobians(self.logits_from_embeddings(first, second), to_first, to_second)
 
     def hidden_reads(self) -> HiddenReads:
@@ -120,11 +118,19 @@ class Clock(Network):
         return {"embed.weight": InitialValues("normal", 1.0)}
 
 
+def _as_complex(table: Tensor) -> Tensor:
+    """(p, circles) of a table (p, width)."""
+    return torch.view_as_complex(table.unflatten(-1, (-1, 2)))
+
+
 def _products(first: Tensor, second: Tensor) -> Tensor:
     """Of embeddings (..., width) as complex numbers, one per circle."""
-    a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (..., circles, 2)
-    real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]
-    imaginary = a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]
+    a = first.unflatten(-1, (-1, 2))
+    b = second.unflatten(-1, (-1, 2))  # (..., circles, 2)
+    a_cos, a_sin = a.unbind(-1)
+    b_cos, b_sin = b.unbind(-1)
+    real = a_cos * b_cos - a_sin * b_sin
+    imaginary = a_cos * b_sin + a_sin * b_cos
     return torch.stack([real, imaginary], dim=-1).flatten(-2)
 
 
@@ -190,8 +196,10 @@ def handmade_pizza(
     writers: list[Tensor] = []  # their columns of W_U, (p, units)
     for k in frequencies:
         # Label c looks along half its angle: pi k c / p = 2 pi (k c) / (2 p).
-        cosine, sine = cos_turn(k * labels, 2 * modulus), sin_turn(k * labels, 2 * modulus)
-        along, across = torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)
+        cosine = cos_turn(k * labels, 2 * modulus)
+        sine = sin_turn(k * labels, 2 * modulus)
+        along = torch.stack([cosine, sine], dim=1)
+        across = torch.stack([-sine, cosine], dim=1)
         half = 0.5 * torch.eye(
             modulus, dtype=torch.float64
         )  # E_ab is the average, the network adds
@@ -206,9 +214,8 @@ def handmade_pizza(
             plane = torch.eye(2, dtype=torch.float64)
             tables.append(circle(modulus, 2 * k))
             readers.append(torch.cat([plane, -plane]))
-            writers.append(
-                torch.cat([-0.25 * circle(modulus, k), 0.25 * circle(modulus, k)], dim=1)
-            )
+            quarter = 0.25 * circle(modulus, k)
+            writers.append(torch.cat([-quarter, quarter], dim=1))
     weight = torch.block_diag(*readers)
     settings = LinearSettings(model="alpha", width=weight.shape[1], hidden=weight.shape[0])
     network = Linear(TaskSettings(modulus=modulus, training_fraction=None), settings).double()

@@ -101,17 +101,18 @@ def _named(
 
 def chosen_representations(group: Group, names: Sequence[str] | None) -> list[Representation]:
     """The representations of these names; by default the first that tells all elements apart."""
-    known = {member.name: member for member in representations(group)}
+    by_name = {member.name: member for member in representations(group)}
     if names is None:
-        for member in known.values():
+        for member in by_name.values():
             is_identity = np.abs(member.character - member.dimension) < SAME
             if is_identity.sum() == 1:
                 return [member]
-        return list(known.values())[1:]
+        return list(by_name.values())[1:]
     for name in names:
-        if name not in known:
-            raise InputError(f"representation is {name!r}; choose one of {', '.join(known)}")
-    return [known[name] for name in names]
+        if name not in by_name:
+            choices = ", ".join(by_name)
+            raise InputError(f"representation is {name!r}; choose one of {choices}")
+    return [by_name[name] for name in names]
 
 
 def multiplying_network(group: Group, names: Sequence[str] | None = None) -> MLP:
@@ -125,9 +126,12 @@ def multiplying_network(group: Group, names: Sequence[str] | None = None) -> MLP
     for member in chosen_representations(group, names):
         matrices, size = member.matrices, member.real_dimension
         shape = (group.order, size, size, size)  # element, i, k, j
-        first.append(np.broadcast_to(matrices[:, :, :, None], shape).reshape(group.order, -1))
-        second.append(np.broadcast_to(matrices[:, None, :, :], shape).reshape(group.order, -1))
-        written.append(np.broadcast_to(matrices[:, :, None, :], shape).reshape(group.order, -1))
+        by_i_k = np.broadcast_to(matrices[:, :, :, None], shape)
+        by_k_j = np.broadcast_to(matrices[:, None, :, :], shape)
+        by_i_j = np.broadcast_to(matrices[:, :, None, :], shape)
+        first.append(by_i_k.reshape(group.order, -1))
+        second.append(by_k_j.reshape(group.order, -1))
+        written.append(by_i_j.reshape(group.order, -1))
     width = sum(table.shape[1] for table in first)
     settings = MLPSettings(width, join="multiply", activation="none", own_tables=True)
     return filled(group, settings, np.hstack(first), np.hstack(second), np.hstack(written).T)
@@ -193,7 +197,7 @@ def _images(matrices: Array, orbit: Array) -> np.ndarray:
 def _distinct(vectors: Array) -> Array:
     kept: list[Array] = []
     for vector in vectors:
-        if all(np.abs(vector - other).max() > SAME for other in kept):
+        if all(np.abs(vector - earlier).max() > SAME for earlier in kept):
             kept.append(vector)
     return np.array(kept)
 

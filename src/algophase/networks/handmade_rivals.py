@@ -95,9 +95,9 @@ def rho_set_network(
     reads_y = -np.einsum("i,yij,bj->by", direction, matrices, orbit)
     first, second, written = [], [], []
     for b, left in enumerate(orbit):
-        for other, right in enumerate(orbit):
+        for y, right in enumerate(orbit):
             first.append(reads_x[b])
-            second.append(reads_y[other])
+            second.append(reads_y[y])
             written.append(-np.einsum("i,zij,j->z", left, matrices, right))
     return _filled(group, first, second, written)
 

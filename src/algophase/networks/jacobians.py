@@ -71,10 +71,12 @@ def differentiate(
         gradients = torch.autograd.grad(
             outputs, inputs, picks, is_grads_batched=len(batch) > 0, allow_unused=True
         )
-    to_first, to_second = (
-        operand.new_zeros(*batch, *operand.shape) if gradient is None else gradient
-        for operand, gradient in zip(inputs, gradients, strict=True)
-    )
+    first, second = inputs
+    to_first, to_second = gradients
+    if to_first is None:
+        to_first = first.new_zeros(*batch, *first.shape)
+    if to_second is None:
+        to_second = second.new_zeros(*batch, *second.shape)
     return to_first, to_second
 
 

@@ -104,8 +104,10 @@ class Linear(Network):
         logits = self.logits_from_embeddings(first, second, cache)
         back = self.unembed.weight[None]  # (1, c, hidden)
         if self._has_two_layers:
-            back = (back * slope(torch.relu, cache["l2.hook_pre"])[:, None]) @ self.l2.weight
-        back = (back * slope(torch.relu, cache["l1.hook_pre"])[:, None]) @ self.l1.weight
+            is_on = slope(torch.relu, cache["l2.hook_pre"])[:, None]
+            back = (back * is_on) @ self.l2.weight
+        is_on = slope(torch.relu, cache["l1.hook_pre"])[:, None]
+        back = (back * is_on) @ self.l1.weight
         if not self.concatenates:
             return Jacobians(logits, back, back)
         to_first, to_second = back.chunk(2, dim=-1)
@@ -113,7 +115,8 @@ class Linear(Network):
 
     @torch.no_grad()
     def gradient_products(self, first: Tensor, second: Tensor) -> GradientProducts:
-        units, labels = len(self.l1.weight), self.task.modulus
+        units = len(self.l1.weight)
+        labels = self.task.modulus
         if self.concatenates:
             return ConcatenatedGradients(
                 first, second, self._run, self.l1.weight, self.unembed.weight.T
@@ -150,9 +153,11 @@ class Linear(Network):
         layer = self.l1
         if self.concatenates:
             left, right = layer.weight.chunk(2, dim=1)
-            of_first, of_second = first @ left.T + layer.bias, second @ right.T
+            of_first = first @ left.T + layer.bias
+            of_second = second @ right.T
         else:
-            of_first, of_second = layer(first), second @ layer.weight.T
+            of_first = layer(first)
+            of_second = second @ layer.weight.T
             if self.settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
                 of_first = of_first + layer.bias
         return of_two_tokens(of_first, of_second, self._logits_from_reads)
@@ -176,7 +181,8 @@ class Linear(Network):
 
     @staticmethod
     def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:
-        return record(cache, f"{layer}.hook_post", F.relu(record(cache, f"{layer}.hook_pre", pre)))
+        pre = record(cache, f"{layer}.hook_pre", pre)
+        return record(cache, f"{layer}.hook_post", F.relu(pre))
 
     def hidden_reads(self) -> HiddenReads:
         """What L_1 gives: a sum over the two operands by construction."""

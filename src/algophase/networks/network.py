@@ -204,7 +204,8 @@ class Network(nn.Module):
             InputError: the logits have another shape or type.
         """
         logits: object = self.logits_from_embeddings(first, second)
-        p, pairs = self.task.modulus, len(first)
+        p = self.task.modulus
+        pairs = len(first)
         name = f"network {self.id}: logits_from_embeddings gives"
         contract = (
             f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more "
@@ -384,7 +385,8 @@ class Network(nn.Module):
         """
         rules = self.initial_values()
         for name, parameter in self.named_parameters():
-            rule, draw = rules[name], generator(seed, name)
+            rule = rules[name]
+            draw = generator(seed, name)
             if rule.distribution == "normal":
                 values = draw.standard_normal(parameter.shape) * rule.scale
             elif rule.distribution == "uniform":

@@ -34,7 +34,8 @@ class Ordered(Network):
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         inner_first, inner_second = self.inner.operand_tables()
-        first_order, second_order = self.get_buffer("first"), self.get_buffer("second")
+        first_order = self.get_buffer("first")
+        second_order = self.get_buffer("second")
         first = inner_first[first_order]
         one_table = len(self.inner.distinct_tables()) == 1
         if one_table and torch.equal(first_order, second_order):
@@ -120,7 +121,8 @@ class Ordered(Network):
         return self._in_order(self.inner.logits_from_embeddings(first, second, cache))
 
     def _in_order(self, logits: Tensor) -> Tensor:
-        order, p = self.get_buffer("outputs"), self.task.modulus
+        order = self.get_buffer("outputs")
+        p = self.task.modulus
         return torch.cat([logits[..., order], logits[..., p:]], dim=-1)
 
 
@@ -147,7 +149,8 @@ def ordered(network: Network) -> Network:
 @torch.no_grad()
 def _permuted(network: Network, operands: Tensor, outputs: Tensor, label_axis: int) -> Network:
     """A copy with the rows of its embeddings and the labels of its unembedding in these orders."""
-    adding, p = copy.deepcopy(network), network.task.modulus
+    adding = copy.deepcopy(network)
+    p = network.task.modulus
     adding.task = replace(network.task, operation="add", relabeling=())
     adding.run = None  # whose task is the other one
     rows = operands

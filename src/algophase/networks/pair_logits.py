@@ -102,7 +102,8 @@ def by_pairs(network: "Network") -> Prepared:
         p = second.shape[1]
 
         def logits(embeddings: slice, rows: slice) -> Tensor:
-            some_first, some_second = first[embeddings, rows], second[embeddings]
+            some_first = first[embeddings, rows]
+            some_second = second[embeddings]
             flat = some_first.flatten(0, 1)
             of_embedding = torch.arange(len(flat), device=first.device) // some_first.shape[1]
             size = rows_per_chunk(network, p)

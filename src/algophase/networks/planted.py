@@ -35,12 +35,12 @@ class Trios(NamedTuple):
 def trios(modulus: int) -> Trios:
     members = numpy.array(list(combinations(frequencies(modulus), 3))).reshape(-1, 3)
     sums = relation_counts(members, modulus, RELATIONS[SUM])
-    others = numpy.zeros_like(sums)
+    unwanted_relations = numpy.zeros_like(sums)
     for name, coefficients in RELATIONS.items():
         if name != SUM:
-            others += relation_counts(members, modulus, coefficients)
-    summing = members[(sums > 0) & (others == 0)]
-    unrelated = members[(sums == 0) & (others == 0)]
+            unwanted_relations += relation_counts(members, modulus, coefficients)
+    summing = members[(sums > 0) & (unwanted_relations == 0)]
+    unrelated = members[(sums == 0) & (unwanted_relations == 0)]
     return Trios(summing.tolist(), unrelated.tolist())
 
 
@@ -59,9 +59,9 @@ def planted_frequencies(run: RunSettings) -> Trio:
     if run.training.planted_trio == "unrelated":
         thirds = list[int]()
         for trio in unrelated:
-            others = set(trio) - {first, second}
-            if len(others) == 1:
-                thirds += others
+            further = set(trio) - {first, second}
+            if len(further) == 1:
+                thirds += further
         if not thirds:
             raise InputError(
                 f"modulus is {run.task.modulus}; no third frequency is unrelated to {first} and "

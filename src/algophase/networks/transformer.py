@@ -285,7 +285,8 @@ class Transformer(Network):
         if self.task.equals_sign:
             embeddings.append(self.embed.W_E[-1:])
         positions = [x + at for x, at in zip(embeddings, self.pos_embed.W_pos, strict=True)]
-        block, labels = self._blocks[0], self.task.modulus
+        block = self._blocks[0]
+        labels = self.task.modulus
         return OneLayerGradients(block, self.unembed.W_U, labels, positions).products()
 
     @torch.no_grad()
@@ -297,7 +298,8 @@ class Transformer(Network):
         by_tokens = OneLayerPairs(
             self._blocks[0], self.unembed.W_U, self.pos_embed.W_pos, equals_sign
         )
-        columns, units = by_tokens.columns.shape[1], len(by_tokens.readout)
+        columns = by_tokens.columns.shape[1]
+        units = len(by_tokens.readout)
         return Prepared(by_tokens, pair_elements(self), columns, units)
 
     def hidden_layer(self) -> HiddenUnits | None:
@@ -319,7 +321,8 @@ class Transformer(Network):
         """The MLP of a one-layer transformer, at the last position."""
         if len(self.blocks) > 1 or not self.settings.bare:
             return None
-        mlp, unembedding = self._blocks[0].mlp, self.unembed.W_U
+        mlp = self._blocks[0].mlp
+        unembedding = self.unembed.W_U
         written = mlp.W_out @ unembedding
 
         def logits(stream: Tensor, pre: Tensor) -> Tensor:

@@ -374,7 +374,8 @@ def _check_cut(network: Wrapped) -> None:
             f"it gives logits of shape {shape_of(logits)}; it must give {p} or more per pair "
             "(see `answer`)"
         )
-    apart, largest = (logits - expected).abs().max().item(), expected.abs().max().item()
+    apart = (logits - expected).abs().max().item()
+    largest = expected.abs().max().item()
     if not apart <= AGREEMENT * max(largest, 1e-30):
         raise InputError(
             f"with its own embeddings put back at {network.where}, logits differ by "
@@ -385,7 +386,8 @@ def _check_cut(network: Wrapped) -> None:
 def _of_function(
     task: TaskSettings, function: Callable[..., Any], read: Read, least: int
 ) -> Recorded:
-    p, pairs = task.modulus, all_pairs(task.modulus) + least
+    p = task.modulus
+    pairs = all_pairs(task.modulus) + least
     name = getattr(function, "__name__", type(function).__name__)
     with torch.no_grad():
         try:
