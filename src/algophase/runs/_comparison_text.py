@@ -104,9 +104,10 @@ def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
     label, (ours, theirs) = max(sizes.items(), key=lambda item: min(item[1]))
     if min(ours, theirs):
         most = f" ({label}; no other settings have more)" if len(sizes) > 1 else ""
+        runs = f"{a} has {ours:,} and {b} {theirs:,}{most}"
         why = (
             "too few runs for any test: in the tenths of the attention rate that both have, "
-            f"{a} has {ours:,} and {b} {theirs:,}{most}, and a test needs {FEWEST} on each side"
+            f"{runs}, and a test needs {FEWEST} on each side"
         )
         return "; ".join([why, *matched.apart])
     rates = []
@@ -175,10 +176,11 @@ def _boundary_summary(comparison: "Comparison") -> list[str]:
     more = f" ({left} more cannot be compared)" if left > 0 else ""
     apart = [row for row in compared if not row.agree]
     if not apart:
-        all_of_them = f"all {len(compared)} boundaries agree"
-        which = {1: "the boundary agrees", 2: "both boundaries agree"}.get(
-            len(compared), all_of_them
-        )
+        which = f"all {len(compared)} boundaries agree"
+        if len(compared) == 1:
+            which = "the boundary agrees"
+        elif len(compared) == 2:
+            which = "both boundaries agree"
         return [f"{which}: each side's is within the other's 95% interval{more}"]
     named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
     return [
@@ -209,17 +211,23 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
+def _both_p(test: Finding | None) -> str:
+    """p of a test, and p corrected for all tests."""
+    if test is None:
+        return "skipped"
+    return f"{_p(test.p)} ({_p(test.holm)})"
+
+
 def _shares(comparison: "Comparison") -> list[str]:
     names = [side.name for side in comparison.sides]
     tests = {(test.group, test.measure, test.where): test for test in comparison.findings}
     rows = []
     for row in comparison.shares:
         test = tests.get((row.group, row.measure, row.where))
-        p = "skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})"
         name = measure_name(row.measure)
         if row.where != ALL_RATES:
             name = f"{name}, {row.where}"
-        rows.append([_where(name, row.group), *map(str, row.shares), p])
+        rows.append([_where(name, row.group), *map(str, row.shares), _both_p(test)])
     title = (
         "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate "
         "(corrected for all tests)"
@@ -242,7 +250,8 @@ def _boundaries(comparison: "Comparison") -> list[str]:
         rows.append([name, *rates, apart, answer])
         by_width = [None if side is None else side.slope for side in row.sides]
         if by_width != [None, None]:
-            slopes.append([name, *("-" if slope is None else str(slope) for slope in by_width)])
+            cells = ["-" if slope is None else str(slope) for slope in by_width]
+            slopes.append([name, *cells])
         widths |= {side.width for side in row.sides if side is not None and side.width}
     at = f" at width {widths.pop():.0f}" if widths else ""
     title = (
@@ -297,11 +306,11 @@ def _row(where: str, measures: list[str], by_measure: dict[str, Finding]) -> lis
     tests = list(by_measure.values())
     detectable = tests[0].detectable
     reach = "-" if detectable is None else f"{detectable:.2f}"
-    sizes = [f"{max(test.sizes[side] for test in tests):,}" for side in (0, 1)]
-    p_values = []
-    for name in measures:
-        test = by_measure.get(name)
-        p_values.append("skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})")
+    sizes = []
+    for side in (0, 1):
+        largest = max(test.sizes[side] for test in tests)
+        sizes.append(f"{largest:,}")
+    p_values = [_both_p(by_measure.get(name)) for name in measures]
     return [where, *sizes, reach, *p_values]
 
 
@@ -312,7 +321,8 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     for test in skipped:
         runs = _where(f"{test.among}, {test.where}", test.group)
         ours, theirs = test.sizes
-        by_runs.setdefault(runs, []).append(f"{short_name(test.measure)} {ours} and {theirs}")
+        sizes = f"{short_name(test.measure)} {ours} and {theirs}"
+        by_runs.setdefault(runs, []).append(sizes)
     lines = [f"skipped, {len(skipped)} tests with fewer than {FEWEST} runs on a side:"]
     lines += [f"  {runs}: {'; '.join(tests)}" for runs, tests in by_runs.items()]
     return [*lines, ""]

@@ -17,9 +17,9 @@ from algophase.record.layout import Layout, to_record
 from algophase.runs.statistics import CONFIDENCE, Floats
 
 RESAMPLES = 2000
-FEWEST_RESAMPLES = (
-    100  # for the 95% percentiles of a comparison: two or three resamples beyond each
-)
+# For the 95% percentiles of a comparison: two or three resamples beyond each
+FEWEST_RESAMPLES = 100
+ENDS = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]  # of an interval, as quantiles
 MOST_STEPS = 40
 TOLERANCE = 1e-8
 # Runs inside and outside for an interval: with two or three, resamples vary too little
@@ -39,7 +39,8 @@ class Estimate:
     def __str__(self) -> str:
         if self.interval is None:
             return f"{self.value:.3f} [no interval]"
-        return f"{self.value:.3f} [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+        low, high = self.interval
+        return f"{self.value:.3f} [{low:.3f}, {high:.3f}]"
 
     def holds(self, value: float) -> bool | None:
         return None if self.interval is None else self.interval[0] <= value <= self.interval[1]
@@ -93,10 +94,10 @@ class Boundary:
             return self.reason or "none"
         if not self.within:
             return f"none within 0 to 1 (fit: {self.rate.value:.2f})"
-        gap = (
-            "" if self.gap is None else f" (separated: gap {self.gap[0]:.3f} to {self.gap[1]:.3f})"
-        )
-        return f"{self.rate}{gap}"
+        if self.gap is None:
+            return str(self.rate)
+        low, high = self.gap
+        return f"{self.rate} (separated: gap {low:.3f} to {high:.3f})"
 
     LAYOUT: ClassVar[Layout] = Layout(
         {
@@ -121,18 +122,17 @@ def fit(
     """Maximum likelihood of many weightings of the same runs at once, by Newton's method.
 
     design (runs, k), inside (runs) of 0 and 1, weights (runs, fits) counts. Returns coefficients
-    (k, fits) and whether each
-    converged: a fit that separates its runs perfectly runs off to infinity, in the direction of its
-        boundary, and does not.
+    (k, fits) and whether each converged: a fit that separates its runs perfectly runs off to
+    infinity, in the direction of its boundary, and does not.
     """
     runs, k = design.shape
-    beta = (
-        numpy.zeros((k, weights.shape[1]))
-        if start is None
-        else numpy.repeat(start[:, None], weights.shape[1], axis=1)
-    )
-    done = numpy.zeros(weights.shape[1], dtype=bool)
-    products = (design[:, :, None] * design[:, None, :]).reshape(runs, k * k)
+    fits = weights.shape[1]
+    beta = numpy.zeros((k, fits))
+    if start is not None:
+        beta += start[:, None]
+    done = numpy.zeros(fits, dtype=bool)
+    outer_products = design[:, :, None] * design[:, None, :]
+    products = outer_products.reshape(runs, k * k)
     for _ in range(MOST_STEPS):
         open_fits = numpy.flatnonzero(~done)
         if not len(open_fits):
@@ -145,14 +145,16 @@ def fit(
         variances = open_weights * probability * (1 - probability)
         curvature = (products.T @ variances).T.reshape(-1, k, k)
         curvature += 1e-9 * numpy.eye(k)
-        step = numpy.linalg.solve(curvature, gradient.T[:, :, None])[:, :, 0].T
+        solved = numpy.linalg.solve(curvature, gradient.T[:, :, None])
+        step = solved[:, :, 0].T
         length = numpy.abs(step).max(axis=0)
         shortening = numpy.minimum(1.0, 4.0 / numpy.maximum(length, 1e-300))
         beta[:, open_fits] += step * shortening
         largest = numpy.abs(beta[:, open_fits]).max(axis=0)
         converged = length < TOLERANCE * (1 + largest)
         done[open_fits[converged]] = True
-    return beta, done & (numpy.abs(beta).max(axis=0) < 1e3)
+    is_bounded = numpy.abs(beta).max(axis=0) < 1e3
+    return beta, done & is_bounded
 
 
 def phase_boundary(
@@ -171,15 +173,9 @@ def phase_boundary(
     """
     runs = len(rates)
     count = int(inside.sum())
-    if count in (0, runs):
-        reason = (
-            "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
-        )
-        return Boundary(runs, count, reason=f"{reason}: there is no boundary")
-    if rates.min() == rates.max():
-        return Boundary(
-            runs, count, reason=f"all {runs} runs have rate {rates[0]:g}: there is no boundary"
-        )
+    reason = _why_none(rates, count)
+    if reason is not None:
+        return Boundary(runs, count, reason=reason)
     logs = None if widths is None else numpy.log2(widths)
     middle = 0.0
     columns = [numpy.ones(runs), rates - 0.5]
@@ -187,30 +183,16 @@ def phase_boundary(
         middle = float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
         columns.append(logs - middle)
     design = numpy.stack(columns, axis=1)
-    generator = numpy.random.default_rng(seed)
     whole, fine = fit(design, inside, numpy.ones((runs, 1)))
     if not numpy.isfinite(whole).all():
-        return Boundary(
-            runs, count, reason="the logistic fit is not finite: no boundary can be given"
-        )
+        reason = "the logistic fit is not finite: no boundary can be given"
+        return Boundary(runs, count, reason=reason)
     if whole[1, 0] == 0:
-        return Boundary(
-            runs, count, reason="the phase does not depend on the rate: there is no boundary"
-        )
+        reason = "the phase does not depend on the rate: there is no boundary"
+        return Boundary(runs, count, reason=reason)
     gap = _gap(rates, inside) if logs is None else None
-    fits = []
-    single = 0
     start = whole[:, 0] if fine[0] else None
-    per_block = max(1, BLOCK // runs)
-    for begin in range(0, resamples, per_block):
-        draws = min(per_block, resamples - begin)
-        counts = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws)
-        weights = counts.T.astype(numpy.float64)
-        positives = inside @ weights
-        mixed = (positives > 0) & (positives < runs)
-        single += int((~mixed).sum())
-        fits.append(_boundaries(design, rates, inside, weights[:, mixed], start))
-    sampled = numpy.concatenate(fits, axis=1)  # (rate, slope, then coefficients; resamples)
+    sampled, single = _resampled(design, rates, inside, start, resamples, seed)
     estimate = _boundaries(design, rates, inside, numpy.ones((runs, 1)), None)[:, 0]
     usable = min(count, runs - count) >= FEWEST_OF_EACH and resamples > 0
     rate_interval = bootstrap_interval(sampled[0], gap) if usable else None
@@ -231,6 +213,44 @@ def phase_boundary(
     )
 
 
+def _why_none(rates: Floats, count: int) -> str | None:
+    """Why runs at these rates, `count` of them inside, cannot have a boundary."""
+    runs = len(rates)
+    if not runs:
+        return "no runs: there is no boundary"
+    if count in (0, runs):
+        how_many = "none" if count == 0 else "all"
+        return f"{how_many} of {runs} runs inside: there is no boundary"
+    if rates.min() == rates.max():
+        return f"all {runs} runs have rate {rates[0]:g}: there is no boundary"
+    return None
+
+
+def _resampled(
+    design: Floats,
+    rates: Floats,
+    inside: Floats,
+    start: Floats | None,
+    resamples: int,
+    seed: int,
+) -> tuple[Floats, int]:
+    """`_boundaries` of bootstrap resamples, and how many more have all runs on one side."""
+    runs = len(rates)
+    generator = numpy.random.default_rng(seed)
+    fits = []
+    single = 0
+    per_block = max(1, BLOCK // runs)
+    for begin in range(0, resamples, per_block):
+        draws = min(per_block, resamples - begin)
+        counts = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws)
+        weights = counts.T.astype(numpy.float64)
+        positives = inside @ weights
+        mixed = (positives > 0) & (positives < runs)
+        single += int((~mixed).sum())
+        fits.append(_boundaries(design, rates, inside, weights[:, mixed], start))
+    return numpy.concatenate(fits, axis=1), single
+
+
 def _gap(rates: Floats, in_phase: Floats) -> tuple[float, float] | None:
     yes = rates[in_phase == 1]
     no = rates[in_phase == 0]
@@ -248,12 +268,12 @@ def _boundaries(
     of the gap's middle.
     """
     beta, fine = fit(design, in_phase, weights, start)
-    if (
-        start is not None and not fine.all()
-    ):  # a step too far from the shared start: try again from nothing
+    # a step too far from the shared start: try again from nothing
+    if start is not None and not fine.all():
         beta[:, ~fine] = fit(design, in_phase, weights[:, ~fine])[0]
     slope = -beta[2] / beta[1] if len(beta) > 2 else numpy.zeros(beta.shape[1])
-    result = numpy.concatenate([[0.5 - beta[0] / beta[1], slope], beta])
+    rate = 0.5 - beta[0] / beta[1]
+    result = numpy.concatenate([[rate, slope], beta])
     if len(beta) == 2:
         for column in numpy.flatnonzero(~fine):
             used = weights[:, column] > 0
@@ -264,9 +284,9 @@ def _boundaries(
                 mean_within = rates[used & (in_phase == 1)].mean()
                 mean_outside = rates[used & (in_phase == 0)].mean()
                 rising = 1.0 if mean_within > mean_outside else -1.0
-                rate = (gap[0] + gap[1]) / 2
+                middle = (gap[0] + gap[1]) / 2
                 steep = rising * 1e3
-                result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)
+                result[:, column] = (middle, 0.0, (0.5 - middle) * steep, steep)
     return result
 
 
@@ -274,12 +294,10 @@ def bootstrap_interval(
     values: Floats, gap: tuple[float, float] | None = None
 ) -> tuple[float, float]:
     """Between which 95% of the resampled values lie; at least as wide as the gap."""
-    low, high = numpy.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return (
-        (float(low), float(high))
-        if gap is None
-        else (min(float(low), gap[0]), max(float(high), gap[1]))
-    )
+    low, high = map(float, numpy.quantile(values, ENDS))
+    if gap is None:
+        return low, high
+    return min(low, gap[0]), max(high, gap[1])
 
 
 def _curve(coefficients: Floats, sampled: Floats) -> Curve:
@@ -289,9 +307,7 @@ def _curve(coefficients: Floats, sampled: Floats) -> Curve:
         exponent = beta[0] + beta[1] * (rates[:, None] - 0.5)
         return 1 / (1 + numpy.exp(-numpy.clip(exponent, -500, 500)))
 
-    low, high = numpy.quantile(
-        probability(sampled), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1
-    )
+    low, high = numpy.quantile(probability(sampled), ENDS, axis=1)
     return Curve(rates, probability(coefficients[:, None])[:, 0], low, high)
 
 

@@ -258,17 +258,18 @@ def _tenths(runs: Pair) -> Iterator[tuple[str, Pair]]:
 def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
     """Quarters of the range of log2 width of both sides together."""
     logs = [numpy.log2(side["width"].to_numpy(float)) for side in runs]
-    edges = numpy.linspace(
-        min(part.min() for part in logs), max(part.max() for part in logs), WIDTH_SLICES + 1
-    )
-    slice_numbers = [
-        numpy.clip(numpy.searchsorted(edges, part, side="right") - 1, 0, WIDTH_SLICES - 1)
-        for part in logs
-    ]
+    narrowest = min(part.min() for part in logs)
+    widest = max(part.max() for part in logs)
+    edges = numpy.linspace(narrowest, widest, WIDTH_SLICES + 1)
+    slice_numbers = []
+    for part in logs:
+        numbers = numpy.searchsorted(edges, part, side="right") - 1
+        slice_numbers.append(numpy.clip(numbers, 0, WIDTH_SLICES - 1))
     for slice_ in range(WIDTH_SLICES):
-        where = f"width {2 ** edges[slice_]:.0f} to {2 ** edges[slice_ + 1]:.0f}"
+        low, high = 2 ** edges[slice_], 2 ** edges[slice_ + 1]
         ours = runs[0].where(slice_numbers[0] == slice_)
-        yield where, (ours, runs[1].where(slice_numbers[1] == slice_))
+        theirs = runs[1].where(slice_numbers[1] == slice_)
+        yield f"width {low:.0f} to {high:.0f}", (ours, theirs)
 
 
 def _share_rows(group: MatchedRuns, where: str, runs: Pair) -> list[ShareRow]:
@@ -321,7 +322,8 @@ def _test_metrics(group: MatchedRuns, where: str, runs: Pair) -> Iterator[Findin
         for measure in measures:
             if not all(measure in side for side in part):
                 continue  # a column one side lacks is said once, not for every tenth
-            a, b = part[0].values(measure), part[1].values(measure)
+            a = part[0].values(measure)
+            b = part[1].values(measure)
             sizes = (len(a), len(b))
             if min(sizes) < FEWEST:
                 yield Skipped(
@@ -338,7 +340,8 @@ def _boundary_rows(
         return []
     width = None
     if continuous_width:
-        logs = numpy.log2(numpy.concatenate([side["width"].to_numpy(float) for side in group.runs]))
+        widths = [side["width"].to_numpy(float) for side in group.runs]
+        logs = numpy.log2(numpy.concatenate(widths))
         width = float(2 ** ((logs.min() + logs.max()) / 2))
     rows = []
     for measure in (SYMMETRICITY, BARE, WRONG_LOGIT, IRRELEVANCE):
@@ -358,12 +361,11 @@ def _boundary_rows(
                 seed=2 * seed + position,
             )
             sides.append(boundary)
-        if sides[0] is None and sides[1] is None:
+        ours, theirs = sides
+        if ours is None and theirs is None:
             continue
-        apart = (
-            difference(sides[0], sides[1])
-            if sides[0] is not None and sides[1] is not None
-            else None
-        )
-        rows.append(BoundaryRow(group.label, measure, (sides[0], sides[1]), apart))
+        apart = None
+        if ours is not None and theirs is not None:
+            apart = difference(ours, theirs)
+        rows.append(BoundaryRow(group.label, measure, (ours, theirs), apart))
     return rows

@@ -85,9 +85,9 @@ def emergence(
     """How much earlier one quantity arrives than another, over the runs of a table of moments.
     lines: of either.
     """
-    first_arrivals, then_arrivals = (
-        arrivals(moments, name, line) for name, line in zip((first, then), lines, strict=True)
-    )
+    first_line, then_line = lines
+    first_arrivals = arrivals(moments, first, first_line)
+    then_arrivals = arrivals(moments, then, then_line)
     both = numpy.isfinite(first_arrivals) & numpy.isfinite(then_arrivals)
     count = int(both.sum())
     if count == 0:

@@ -47,9 +47,9 @@ class Finding:
     detectable: float | None = None
 
     def __str__(self) -> str:
-        what = f"{measure_name(self.measure)} of {self.among}, {self.where}" + (
-            f", {self.group}" if self.group else ""
-        )
+        what = f"{measure_name(self.measure)} of {self.among}, {self.where}"
+        if self.group:
+            what += f", {self.group}"
         return f"{what} (p = {self.p:.2g}, corrected {self.holm:.2g})"
 
 

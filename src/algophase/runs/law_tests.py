@@ -175,7 +175,8 @@ def _centered(rows: Floats) -> Floats:
 
 def _correlation(pairs: Floats) -> float:
     x, y = (pairs - pairs.mean(axis=0)).T
-    return float((x * y).sum() / max(math.sqrt((x**2).sum() * (y**2).sum()), 1e-300))
+    spread = math.sqrt((x**2).sum() * (y**2).sum())
+    return float((x * y).sum() / max(spread, 1e-300))
 
 
 def _mean(values: Floats) -> float:
@@ -198,10 +199,9 @@ def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) 
         low, high = bootstrapped(counts[part].astype(float), _mean, random)
         # One value where both ends are the same.
         ends = dict.fromkeys([f"{values[part].min():.3g}", f"{values[part].max():.3g}"])
-        lines.append(
-            f"{' to '.join(ends)}: {counts[part].mean():.2f} [{low:.2f}, {high:.2f}] keys in "
-            f"{part.sum():,} networks"
-        )
+        span = " to ".join(ends)
+        mean = f"{counts[part].mean():.2f} [{low:.2f}, {high:.2f}]"
+        lines.append(f"{span}: {mean} keys in {part.sum():,} networks")
     return lines
 
 

@@ -20,7 +20,6 @@ A power is simulated from the sizes of the sets and the values of the settings a
 of a stated size.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.core.errors import InputError
+from algophase.core.group import is_prime
 from algophase.core.progress import Bar
 from algophase.core.relations import RELATIONS
 from algophase.pages.table import text_line
@@ -176,20 +176,22 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
                     f"number and {words}, for {lacking:,} networks without a known {words}"
                 )
     large = frame["modulus"] >= SMALLEST
-    prime = large & frame["modulus"].map(_is_prime)
+    prime = large & frame["modulus"].map(int).map(is_prime)
     if (~large).any():
+        count = f"{(~large).sum():,} networks"
+        notes.append(f"which frequencies are keys, for {count} with a modulus below {SMALLEST}")
+    is_composite = large & ~prime
+    if is_composite.any():
+        count = f"{is_composite.sum():,} networks"
         notes.append(
-            f"which frequencies are keys, for {(~large).sum():,} networks with a modulus below "
-            f"{SMALLEST}"
+            f"equal and start, for {count} with a composite modulus: their frequencies are not "
+            "equally likely"
         )
-    if (large & ~prime).any():
+    on_groups = int(on_other_groups(runs.accurate.frame).sum())
+    if on_groups:
         notes.append(
-            f"equal and start, for {(large & ~prime).sum():,} networks with a composite modulus: "
-            "their frequencies are not equally likely"
+            f"{on_groups:,} networks on groups that are not cyclic: they have no frequencies"
         )
-    others = int(on_other_groups(runs.accurate.frame).sum())
-    if others:
-        notes.append(f"{others:,} networks on groups that are not cyclic: they have no frequencies")
     which = bool(prime.sum() >= FEWEST)
     relations = _testable_relations(keys[large], source, notes)
     tests = len(varied) + which * (1 + 3 * starts) + len(relations)
@@ -232,10 +234,6 @@ def relations_in(runs: Runs, name: str, least: float = 0.0) -> Compared:
     if least:
         frame = frame.assign(_keys=larger_keys(frame, least))
     return compared_with_chance(_by_modulus(frame), name)
-
-
-def _is_prime(modulus: int) -> bool:
-    return all(modulus % divisor for divisor in range(2, math.isqrt(int(modulus)) + 1))
 
 
 def _testable_relations(keys: "pandas.Series[Any]", source: str, notes: list[str]) -> list[str]:
@@ -312,8 +310,8 @@ def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
         frame["_keys"] = list(map(_keys_of_circles, frame[CIRCLES], frame["circles.role"]))
     frame = frame[frame["_keys"].map(len) > 0]
     if len(frame) < FEWEST:
-        others = int(on_other_groups(runs.accurate.frame).sum())
-        elsewhere = f"; {others:,} are on groups without frequencies" if others else ""
+        on_groups = int(on_other_groups(runs.accurate.frame).sum())
+        elsewhere = f"; {on_groups:,} are on groups without frequencies" if on_groups else ""
         raise InputError(
             f"{runs.name} has {len(frame)} accurate networks with key frequencies{elsewhere}; "
             f"laws need at least {FEWEST}"

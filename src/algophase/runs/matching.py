@@ -71,7 +71,8 @@ def match(
         )
         raise InputError(f"both tables need the column {' or '.join(ACCURACIES)}; {described}")
     sides = tuple(Runs.of(table, name, accuracy) for table, name in zip(tables, names, strict=True))
-    a, b = sides[0], sides[1]
+    a = sides[0]
+    b = sides[1]
     notes: list[str] = []
     if accuracy != ACCURACIES[0]:
         notes.append("full accuracy is over all pairs: no validation accuracy")
@@ -111,10 +112,9 @@ def match(
         shared.remove("modulus")  # the group's name says it
     groups = _groups(a, b, shared)
     labels = {group.label for group in groups}
-    a, b = (
-        side.without(_label(side, shared).isin(labels), "no run of its settings on the other side")
-        for side in (a, b)
-    )
+    why = "no run of its settings on the other side"
+    a = a.without(_label(a, shared).isin(labels), why)
+    b = b.without(_label(b, shared).isin(labels), why)
     if not groups:
         raise InputError(
             f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}"
@@ -168,7 +168,9 @@ def _label(runs: Runs, keys: list[str]) -> "pandas.Series[str]":
 
 
 def _yes_no(value: object) -> str:
-    return {0: "no", 1: "yes"}.get(value, str(value)) if isinstance(value, int) else str(value)
+    if isinstance(value, int) and value in (0, 1):
+        return "yes" if value else "no"
+    return str(value)
 
 
 def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[MatchedRuns, ...]:

@@ -165,9 +165,11 @@ def describe_space(
     space = description["space"]
     seed = description["seed"]
     title = f" ({space['title']})" if space.get("title") else ""
+    count = f"{len(indices):,}"
     planned = space.get("runs")
-    of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
-    lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
+    if isinstance(planned, int) and len(indices) <= planned:
+        count += f" of the {planned:,}"
+    lines = [f"space {space.get('name')}{title}, seed {seed}: {count} runs"]
     if not is_finished(indices, calls):
         lines.append(
             f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing"

@@ -57,14 +57,14 @@ class Population:
     problems: tuple[str, ...] = ()
 
 
-def find_sweeps(place: Path) -> list[Path]:
+def find_sweeps(folder: Path) -> list[Path]:
     """The sweeps in a folder and in its folders, in the order of the alphabet; hidden folders
     are not searched.
     """
     return sorted(
         path.parent
         for depth in ("[!.]*", "[!.]*/[!.]*")
-        for path in place.glob(f"{depth}/sweep.json")
+        for path in folder.glob(f"{depth}/sweep.json")
     )
 
 

@@ -34,7 +34,8 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
             continue
         values = {comparable_setting(value) for value in population.frame[key].unique()}
         if key == "width" and population.continuous_width:
-            low, high = population.frame[key].min(), population.frame[key].max()
+            low = population.frame[key].min()
+            high = population.frame[key].max()
             if "width" not in own or not low <= own["width"] <= high:
                 differences.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
         elif comparable_setting(own.get(key)) not in values:
