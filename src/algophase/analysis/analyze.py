@@ -182,7 +182,8 @@ def analyze_many(
         >>> [result.verdict.label for result in analyze_many(networks)]
         ['Clock', 'Pizza']
     """
-    results, total = [], len(networks) if isinstance(networks, Sized) else 0
+    results = []
+    total = len(networks) if isinstance(networks, Sized) else 0
     is_shown = total > 1 and progress is not False
     with Bar(None if is_shown else False) as bar:
         report = progress if callable(progress) else bar
@@ -335,23 +336,25 @@ async def find_algorithm(
 async def _find_on_group(subject: Subject, thresholds: Thresholds) -> Analysis:
     """The same stages for a group that is not cyclic: representations in place of circles."""
     network, group = subject.network, subject.group
-    found = await read_group(network, group, subject.prepared)
+    on_group = await read_group(network, group, subject.prepared)
     metrics = {quantity.name: math.nan for quantity in all_metrics()}
-    metrics |= {"accuracy": found.accuracy, "cross_entropy": found.cross_entropy}
-    instances = no_instances(found.additivity, found.remainder, embedded=network.cut != "none")
+    metrics |= {"accuracy": on_group.accuracy, "cross_entropy": on_group.cross_entropy}
+    instances = no_instances(
+        on_group.additivity, on_group.remainder, embedded=network.cut != "none"
+    )
     return Analysis(
         id=subject.given.id,
         metrics=metrics,
         operand_circularity=tuple(math.nan for _ in subject.tables),
-        verdict=decide_on_group(found, thresholds),
-        program=no_program(group.order, found.accuracy),
+        verdict=decide_on_group(on_group, thresholds),
+        program=no_program(group.order, on_group.accuracy),
         instances=instances,
         paper=NOT_ADDITION,
-        measured=_not_measured(found),
+        measured=_not_measured(on_group),
         circles=(),
         anatomy=None,
         cautions=subject.seen.notes,
-        on_group=found,
+        on_group=on_group,
     )
 
 
@@ -421,12 +424,12 @@ async def _instances(subject: Subject, program: Program, alone: list[CircleAlone
     return replace(instances, embedded=subject.network.cut != "none")
 
 
-def _not_measured(found: OnGroup) -> Measurements:
-    pairs = found.order**2
+def _not_measured(on_group: OnGroup) -> Measurements:
+    pairs = on_group.order**2
     return Measurements(
-        accuracy=found.accuracy,
+        accuracy=on_group.accuracy,
         pairs=pairs,
-        wrong_pairs=round((1 - found.accuracy) * pairs),
+        wrong_pairs=round((1 - on_group.accuracy) * pairs),
         distance_irrelevance=math.nan,
         gradient_symmetricity=math.nan,
         circularity=math.nan,

@@ -248,7 +248,8 @@ def cell_text(value: Any, missing: str = "-") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}" if value == 0 or not 0.001 <= abs(value) < 1 else f"{value:.4f}"
+        is_share = 0.001 <= abs(value) < 1
+        return f"{value:.4f}" if is_share else f"{value:.4g}"
     return str(value)[:LONGEST_CELL]
 
 

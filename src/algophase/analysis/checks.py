@@ -133,10 +133,10 @@ def not_finite(network: Network, logits: Tensor) -> InputError:
     for parameter in network.parameters():
         if parameter.is_floating_point() and parameter.numel():
             largest = max(largest, parameter.detach().abs().max().item())
+    pairs = network.task.modulus**2
     return InputError(
-        f"network {network.id}: its logits are not finite: of those of "
-        f"{network.task.modulus**2} pairs, {' and '.join(problems)}; "
-        f"its weights are finite, the largest is {largest:.3g}"
+        f"network {network.id}: its logits are not finite: of those of {pairs} pairs, "
+        f"{' and '.join(problems)}; its weights are finite, the largest is {largest:.3g}"
     )
 
 
@@ -168,6 +168,6 @@ def wrong_size(network: Network, what: str, largest: float) -> InputError | None
     )
     return InputError(
         f"network {network.id}: the largest number of its {what} is {largest:.3g}, so {problem} "
-        "in float64; "
-        f"it must be between {SMALLEST:g} and {LARGEST:g}: scale its {what} by a constant"
+        f"in float64; it must be between {SMALLEST:g} and {LARGEST:g}: scale its {what} by a "
+        "constant"
     )

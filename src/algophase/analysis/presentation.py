@@ -170,10 +170,10 @@ def group_picture(analysis: "Analysis") -> GroupPicture:
         shares = instance.embedding_share, instance.share
         members.append(UsedRepresentation(name, form, kind_of(form), *shares))
         named.update(instance.representations)
-    others = [member for member in on_group.embedding if member.name not in named]
-    others = [member for member in others if reaches(member.share, LEAST_IN_TABLES)]
-    others.sort(key=lambda member: -member.share)
-    members += [UsedRepresentation(member.name, "", "", member.share, 0.0) for member in others]
+    rest = [member for member in on_group.embedding if member.name not in named]
+    rest = [member for member in rest if reaches(member.share, LEAST_IN_TABLES)]
+    rest.sort(key=lambda member: -member.share)
+    members += [UsedRepresentation(member.name, "", "", member.share, 0.0) for member in rest]
     return GroupPicture(members, on_group.shares.exclusive, on_group.remainder)
 
 

@@ -219,7 +219,8 @@ def _bounded(texts: Any) -> list[str]:
 def _measurements(
     modulus: int, values: Mapping[str, float], by_operand: Sequence[float], paper: PaperVerdict
 ) -> Measurements:
-    accuracy, pairs = values["accuracy"], modulus**2
+    accuracy = values["accuracy"]
+    pairs = modulus**2
     return Measurements(
         accuracy=accuracy,
         pairs=pairs,

@@ -75,9 +75,9 @@ class Answer:
 
     def _explained(self, axis: int) -> float:
         logits = self.logits
-        return (
-            logits.nanmean(axis).var(correction=0) / logits[~logits.isnan()].var(correction=0)
-        ).item()
+        of_means = logits.nanmean(axis).var(correction=0)
+        whole = logits[~logits.isnan()].var(correction=0)
+        return (of_means / whole).item()
 
 
 def answer_of(logits: Tensor) -> Answer:
@@ -302,8 +302,9 @@ def _is_of(subject: Subject, network: Network) -> bool:
     """Whether a subject is of this network, itself or taken as on the group of its answers."""
     if subject.given is network:
         return True
-    own, others = list(subject.given.parameters()), list(network.parameters())
-    same_weights = len(own) == len(others) and all(map(operator.is_, own, others))
+    own = list(subject.given.parameters())
+    analyzed = list(network.parameters())
+    same_weights = len(own) == len(analyzed) and all(map(operator.is_, own, analyzed))
     return bool(own) and same_weights and subject.given.id == network.id
 
 

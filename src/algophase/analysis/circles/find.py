@@ -118,7 +118,8 @@ def _ellipse(
     if len(z) > 1:
         # 0 for other planes, and for one plane gone round the other way.
         common = (z[0] * z[1].conj()).sum()
-        lengths = math.sqrt((sizes[0] ** 2).sum() * (sizes[1] ** 2).sum())
+        squares = (sizes[0] ** 2).sum() * (sizes[1] ** 2).sum()
+        lengths = math.sqrt(squares)
         offset = float(np.angle(common))
         alignment = float(abs(common) / lengths) if lengths > 0 else 0.0
     return _Ellipse(
@@ -140,7 +141,9 @@ def roundness(components: PrincipalComponents, frequency: int) -> float:
 
 
 def _roundness(axes: NDArray[np.float64]) -> float:
-    return float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
+    if len(axes) < 2 or not axes[0] > 0:
+        return 0.0
+    return float(axes[1] / axes[0])
 
 
 def circles_by_components(components: PrincipalComponents) -> list[Circle]:

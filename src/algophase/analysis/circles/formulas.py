@@ -169,8 +169,10 @@ def variance_explained(logits: Tensor, formula: Tensor) -> float:
     This is 2 r - 1 with r their correlation: 1 for a perfect match, -1 for unrelated ones. NaN if
     either is constant.
     """
-    x, y = logits.double(), formula.double().expand_as(logits)
-    x, y = x - x.mean(), y - y.mean()
+    x = logits.double()
+    y = formula.double().expand_as(logits)
+    x = x - x.mean()
+    y = y - y.mean()
     spread = x.square().mean().sqrt() * y.square().mean().sqrt()
     if spread == 0:
         return float("nan")

@@ -80,7 +80,8 @@ class PrincipalComponents:
     @functools.cached_property
     def frequency_shares(self) -> Tensor:
         """See the function of this name."""
-        p, values = self.modulus, self.coordinates.double()
+        p = self.modulus
+        values = self.coordinates.double()
         # `fourier` is twice the mean, which counts the one wave of p / 2 twice.
         mean_squares = torch.from_numpy(wave_counts(p) / 4)[:, None]
         power = self.fourier[:, 1:].abs() ** 2 * (p * mean_squares)  # (tables, k, r)
@@ -159,7 +160,8 @@ def of_columns(left: Tensor, right: Tensor, chosen: Tensor) -> Tensor:
     """Parts (tables, n, p, width) of the centered tables, from `columns` and which of them each
     part has, (n, c) of 1 and 0.
     """
-    p, n = left.shape[1], len(chosen)
+    p = left.shape[1]
+    n = len(chosen)
     chosen_left = left[:, None] * chosen[:, None]  # (tables, n, p, c)
     return (chosen_left.flatten(1, 2) @ right).unflatten(1, (n, p))
 
@@ -193,7 +195,8 @@ def principal_components(
     if len(sizes):
         farthest = left.abs().argmax(dim=0)
         signs = left[farthest, torch.arange(len(sizes))].sign()
-        left, right = left * signs, right * signs[:, None]
+        left = left * signs
+        right = right * signs[:, None]
     coordinates = (left * sizes).unflatten(0, (len(tables), -1))
     share = sizes**2 / (sizes**2).sum()
     return PrincipalComponents(
@@ -224,7 +227,8 @@ def _separate_equal_components(
 def _equal_groups(sizes: Tensor) -> list[list[int]]:
     """The indices of components in groups of equal size."""
     values = sizes.numpy()
-    edges = (np.flatnonzero(values[:-1] - values[1:] > EQUAL_SIZES * values[:-1]) + 1).tolist()
+    is_step = values[:-1] - values[1:] > EQUAL_SIZES * values[:-1]
+    edges = (np.flatnonzero(is_step) + 1).tolist()
     return [list(range(*ends)) for ends in pairwise([0, *edges, len(values)])]
 
 

@@ -74,7 +74,8 @@ class CircleEvidence:
         With r the correlation with a formula, which explains r^2, the paper's FVE is 2 r - 1.
         """
         correlation = (self.fve_accompanying + 1) / 2
-        clock, pizza = (self.fve_clock + 1) / 2, (self.fve_pizza + 1) / 2
+        clock = (self.fve_clock + 1) / 2
+        pizza = (self.fve_pizza + 1) / 2
         return correlation > max(abs(clock), abs(pizza))
 
 

@@ -39,9 +39,8 @@ class Fit(NamedTuple):
 
     def mean_square(self, frequency: int) -> float:
         """Mean over all triples of the square of curve(d) cos w r."""
-        return (
-            float(self.curve @ self.curve) / len(self.curve) / waves_at(len(self.curve), frequency)
-        )
+        squares = float(self.curve @ self.curve)
+        return squares / len(self.curve) / waves_at(len(self.curve), frequency)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -34,7 +34,8 @@ def linear_cka(first: Tensor, second: Tensor) -> float:
     """|Y^T X|^2 / (|X^T X| |Y^T Y|) of two sets of columns over the same points, each (n,
     columns), centered.
     """
-    x, y = first - first.mean(dim=0), second - second.mean(dim=0)
+    x = first - first.mean(dim=0)
+    y = second - second.mean(dim=0)
     shared = (y.T @ x).square().sum()
     return (shared / ((x.T @ x).norm() * (y.T @ y).norm())).item()
 
@@ -45,7 +46,8 @@ def ideal_shapes(
     """The disc, the torus and the circle of one frequency over all pairs, (p * p, columns)."""
     step = 2 * math.pi * frequency / modulus
     angles = torch.arange(modulus, device=device, dtype=torch.float64) * step
-    a, b = angles[:, None].expand(-1, modulus).flatten(), angles.repeat(modulus)
+    a = angles[:, None].expand(-1, modulus).flatten()
+    b = angles.repeat(modulus)
     torus = torch.stack([a.cos(), a.sin(), b.cos(), b.sin()], dim=1)
     circle = torch.stack([(a + b).cos(), (a + b).sin()], dim=1)
     return {"disc": torus[:, :2] + torus[:, 2:], "torus": torus, "circle": circle}
@@ -227,7 +229,8 @@ def geometry_of(subject: Subject) -> Geometry:
 def _interaction_share(pre: Tensor) -> float:
     """Share of the variance of x(a, b), (p, p, m), beyond a function of a plus a function of b."""
     mean = pre.mean(dim=(0, 1))
-    of_a, of_b = pre.mean(dim=1, keepdim=True), pre.mean(dim=0, keepdim=True)
+    of_a = pre.mean(dim=1, keepdim=True)
+    of_b = pre.mean(dim=0, keepdim=True)
     interactions = pre - of_a - of_b + mean
     return (interactions.square().sum() / (pre - mean).square().sum()).item()
 

@@ -92,14 +92,13 @@ class _Without(Subject):
         p = self.modulus
         x = stream.view(p, p, -1)
         if not self.products_only:
-            return (
-                x.mean(dim=1, keepdim=True) + x.mean(dim=0, keepdim=True) - x.mean(dim=(0, 1))
-            ).flatten(0, 1)
+            of_a = x.mean(dim=1, keepdim=True)
+            of_b = x.mean(dim=0, keepdim=True)
+            return (of_a + of_b - x.mean(dim=(0, 1))).flatten(0, 1)
         waves = padded_basis(p, stream.device)
         modes = waves @ (waves @ stream.view(p, -1)).view(len(waves), p, -1)
-        of_row = (
-            torch.arange(len(waves), device=stream.device) + 1
-        ) // 2  # the frequency of each wave
+        # the frequency of each wave
+        of_row = (torch.arange(len(waves), device=stream.device) + 1) // 2
         same = (of_row[:, None] == of_row) & (of_row > 0)
         product = waves.T @ (modes * same[..., None])  # (of a, b, width)
         return stream - (waves.T @ product.flatten(1)).view_as(stream)
@@ -118,7 +117,8 @@ class _Without(Subject):
 
     @torch.no_grad()
     def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
-        p, by_embedding = self.modulus, list[Tensor]()
+        p = self.modulus
+        by_embedding = list[Tensor]()
         for tables in zip(first, second, strict=True):
             stream = self.layer.stream(*on_grid(self.network, tables))
             by_embedding.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))

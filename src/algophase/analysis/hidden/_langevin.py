@@ -36,7 +36,8 @@ def langevin(
     loss_and_gradient: (chains,) and (chains, size) at the points as they are. free: 1 where a
         number may move, 0 where it is padding. progress: called with the number of steps made.
     """
-    center, noise = points.clone(), torch.empty_like(points)
+    center = points.clone()
+    noise = torch.empty_like(points)
     random = torch.Generator(points.device).manual_seed(seed)
     trace = torch.empty(steps, len(points), dtype=torch.float64, device=points.device)
     for number in range(steps):

@@ -157,7 +157,8 @@ def neurons_of(subject: Subject) -> Neurons:
     sizes[:2] /= math.sqrt(p)
     products = np.square(units.product).sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
-        fit, product_share = units.additive / units.variance, products / units.variance
+        fit = units.additive / units.variance
+        product_share = products / units.variance
     phases = units.phases
     quadrature = list[Quadrature]()
     if subject.readout is not None:

@@ -123,7 +123,8 @@ def has_anatomy(network: Network) -> bool:
 def without_second_relu(network: Network) -> Tensor:
     """Logits (p, p, p) of a network with two layers on its sum, with the second ReLU removed."""
     first, second = network.operand_tables()
-    p, layers = network.task.modulus, network.sum_layers()
+    p = network.task.modulus
+    layers = network.sum_layers()
     assert layers is not None
     assert layers.second is not None
     second_layer = layers.second
@@ -164,7 +165,8 @@ def _idle_relu(network: Network, logits: Tensor | None) -> IdleReLU | None:
 def fit_readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
     """Project onto exp(2 i t): the least-squares A cos(2t + phi) on an even grid of angles."""
     coefficient = 2 * (values * torch.exp(-2j * angles)).mean()
-    amplitude, phase = coefficient.abs().item(), torch.angle(coefficient).item()
+    amplitude = coefficient.abs().item()
+    phase = torch.angle(coefficient).item()
     spread = values.var(correction=0).item()
     return Readout(
         axis,
@@ -242,7 +244,8 @@ def open_linear(
     pizzas, unmatched = [], []
     read_strength, write_strength = [], []  # of every hidden unit, one entry a pizza
     for item in circles:
-        circle, answer = item.circle, answers.get(item.circle.frequency)
+        circle = item.circle
+        answer = answers.get(item.circle.frequency)
         if item.role != "Pizza" or answer is None:
             unmatched.append(circle.frequency)
             continue
@@ -262,11 +265,14 @@ def open_linear(
         )
     exclusive, same = math.nan, math.nan
     if pizzas:
-        read, written = torch.stack(read_strength), torch.stack(write_strength)  # (pizzas, hidden)
+        read = torch.stack(read_strength)
+        written = torch.stack(write_strength)  # (pizzas, hidden)
         served = exceeds(read, SIGNIFICANT).sum(dim=0)
         exclusive = ((served == 1).sum() / (served > 0).sum()).item()
-        same = (read.argmax(dim=0) == written.argmax(dim=0))[served > 0].double().mean().item()
-    aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2
+        is_same = read.argmax(dim=0) == written.argmax(dim=0)
+        same = is_same[served > 0].double().mean().item()
+    aligned_w1 = w1 @ embedding.directions.T
+    aligned_w2 = unembedding.directions @ w2
     return Anatomy(
         tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, same, second_relu
     )

@@ -81,7 +81,8 @@ def group_units_of(subject: Subject) -> GroupUnits:
     pairs = subject.prepared(first[None], second[None])
     strips = slabs(n, COPIES * FLOAT64 * n * (units + n), first.device)
     by_first = first.new_zeros(n, units, dtype=torch.float64)
-    by_second, squares = torch.zeros_like(by_first), torch.zeros_like(by_first[0])
+    by_second = torch.zeros_like(by_first)
+    squares = torch.zeros_like(by_first[0])
     for rows in strips:
         reads = pairs.reads(slice(None), rows)[0, ..., :units].double()  # (rows, n, units)
         by_first[rows] = reads.mean(dim=1)
@@ -96,7 +97,8 @@ def group_units_of(subject: Subject) -> GroupUnits:
         reads = pairs.reads(slice(None), rows)
         sums = by_first[rows, None] + by_second - mean
         past_units = reads[..., units:]
-        logits = pairs.logits(torch.cat([sums[None].to(reads), past_units], dim=-1))[0]
+        additive_reads = torch.cat([sums[None].to(reads), past_units], dim=-1)
+        logits = pairs.logits(additive_reads)[0]
         right += _count_right(logits, table[rows])
     return _by_representation(subject, variance, of_operands, right / n**2)
 
@@ -104,24 +106,26 @@ def group_units_of(subject: Subject) -> GroupUnits:
 def _count_right(logits: Tensor, answers: Tensor) -> int:
     """Pairs (rows, n) answered right; a tie is not an answer."""
     correct = logits.gather(-1, answers[..., None])
-    others = logits.scatter(-1, answers[..., None], -torch.inf).amax(dim=-1, keepdim=True)
-    return int((correct > others).sum())
+    wrong = logits.scatter(-1, answers[..., None], -torch.inf)
+    largest_wrong = wrong.amax(dim=-1, keepdim=True)
+    return int((correct > largest_wrong).sum())
 
 
 def _by_representation(
     subject: Subject, variance: Array, of_operands: Array, accuracy: float
 ) -> GroupUnits:
     """variance: (units,). of_operands: (n, 2 units), A and B of each unit."""
-    n, units = len(of_operands), len(variance)
-    others = representations(subject.group)[1:]
+    n = len(of_operands)
+    units = len(variance)
+    nontrivial = representations(subject.group)[1:]
     parts = []
-    for member in others:
+    for member in nontrivial:
         squares = np.square(member.projection() @ of_operands).sum(axis=0) / n
         parts.append(squares[:units] + squares[units:])
     additive = np.sum(parts, axis=0)
     interactions = np.maximum(variance - additive, 0.0)
     read = np.stack([*parts, interactions])  # (representations and interactions, units)
-    names = [(member.name, member.dimension) for member in others]
+    names = [(member.name, member.dimension) for member in nontrivial]
     active = variance > SILENT * variance.mean()
     most = read.argmax(axis=0)
     clusters = []

@@ -194,7 +194,8 @@ def attention_heads_of(subject: Subject) -> AttentionHeads:
 
 def leans(network: Network) -> Tensor:
     """D_h(a, b) of every head of the first layer, (heads, p, p)."""
-    p, attention = network.task.modulus, network.first_attention()
+    p = network.task.modulus
+    attention = network.first_attention()
     assert attention is not None
     pattern = attention(*on_grid(network))  # (p * p, heads, positions)
     lean = (pattern[..., 0] - pattern[..., 1]) / 2

@@ -52,7 +52,8 @@ def additivity_by_layer(network: Network, groups: Sequence[Sequence[int]]) -> li
     p = network.task.modulus
     first, second = network.operand_tables()
     with at_inference(network):
-        a, b = first[:, None].expand(-1, p, -1).flatten(0, 1), second.repeat(p, 1)
+        a = first[:, None].expand(-1, p, -1).flatten(0, 1)
+        b = second.repeat(p, 1)
         stream = residual.embed(a, b)
         by_layer = []
         own = _logits(residual, stream, 0, p)
@@ -72,7 +73,8 @@ def additivity_by_layer(network: Network, groups: Sequence[Sequence[int]]) -> li
 
 def _kept(stream: Tensor, p: int, group: Sequence[int]) -> Tensor:
     """The part of a stream (p * p, s, d) at these frequencies and 0, in a and in b."""
-    waves = torch.cat([torch.full((1, p), p**-0.5, dtype=torch.float64), basis(p, tuple(group))])
+    constant = torch.full((1, p), p**-0.5, dtype=torch.float64)
+    waves = torch.cat([constant, basis(p, tuple(group))])
     projection = (waves.T @ waves).to(stream)
     over_a = projection @ stream.reshape(p, -1)  # (a, b * s * d)
     return (projection @ over_a.view(p, p, -1)).view(stream.shape)

@@ -326,7 +326,8 @@ def _sample_all(
 ) -> tuple[Floats, Floats]:
     """Traces (rows, steps) and distances (rows,), with `chains` rows per network."""
     rows = len(networks) * sampling.chains
-    traces, distances = np.empty((rows, sampling.steps)), np.empty(rows)
+    traces = np.empty((rows, sampling.steps))
+    distances = np.empty(rows)
     for number, group in enumerate(groups):
         members = list(group.indices)
         of_members = [networks[row // sampling.chains] for row in members]

@@ -138,10 +138,12 @@ def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
     """Share of the differences at which H of logits (a, b, outputs) is right, of those with a
     held-out pair; a tie is not.
     """
-    p, device = len(logits), logits.device
+    p = len(logits)
+    device = logits.device
     held_out = torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)
     (held_out,) = upload([held_out], device, logits.dtype)
-    group, numbers = cyclic_group(p), torch.arange(p, device=device)
+    group = cyclic_group(p)
+    numbers = torch.arange(p, device=device)
     a = numbers[:, None]
     b = group.difference(a, numbers)  # (a, d)
     answers = group.difference((a + b)[..., None], numbers)  # (a, d, r)

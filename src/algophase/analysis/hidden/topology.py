@@ -172,12 +172,14 @@ def betti_of(points: Tensor, modulus: int, frequency: int, landmarks: int = LAND
     if not deviation:
         return Betti(None, "the points do not vary", math.nan, math.nan, math.nan, 1)
     chosen, radii = _landmarks(points / deviation, modulus, frequency, landmarks)
-    coarse_radius, finest_radius = radii[:LANDMARKS][-1], radii[-1]
+    coarse_radius = radii[:LANDMARKS][-1]
+    finest_radius = radii[-1]
     persistence = _persistence(chosen[:LANDMARKS], coarse_radius, 2)
     if len(chosen) > LANDMARKS:
         persistence[:2] = _persistence(chosen, finest_radius, 1)
     every_bar = np.concatenate(persistence)
-    above, below = every_bar[every_bar > LINE], every_bar[every_bar <= LINE]
+    above = every_bar[every_bar > LINE]
+    below = every_bar[every_bar <= LINE]
     reason = _doubt(coarse_radius, every_bar)
     b0, b1, b2 = (int((bars > LINE).sum()) for bars in persistence)
     return Betti(
@@ -224,7 +226,8 @@ def _landmarks(
     norms = covered.square().sum(dim=1)
     nearest = torch.full_like(norms, math.inf)  # squared distance of the nearest landmark
     farthest = norms[: len(points)]
-    chosen, radii = list[int](), list[float]()
+    chosen = list[int]()
+    radii = list[float]()
     while len(chosen) < count and farthest.max() > NEGLIGIBLE:  # fewer where all points are taken
         as_far = farthest >= (1 - EQUAL) * farthest.max()
         new = int(as_far.to(torch.uint8).argmax())  # the first of them

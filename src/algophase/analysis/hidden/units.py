@@ -49,7 +49,9 @@ def recorded_pre_activations(cache: Cache) -> list[Tensor]:
 def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """Embeddings of all pairs, each (p * p, width)."""
     first, second = tables or network.operand_tables()
-    return first[:, None].expand(-1, len(second), -1).flatten(0, 1), second.repeat(len(first), 1)
+    every_first = first[:, None].expand(-1, len(second), -1).flatten(0, 1)
+    every_second = second.repeat(len(first), 1)
+    return every_first, every_second
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def _ideal_sizes(modulus: int) -> Array:
     Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2.
     Kept.
     """
-    waves = np.where(2 * np.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0)
+    k = np.arange(1, modulus // 2 + 1)
+    waves = np.where(2 * k == modulus, 1.0, 2.0)
     return np.stack([2 * np.sqrt(waves), np.sqrt(2 * waves), waves * np.sqrt(waves)])
 
 
@@ -237,7 +240,8 @@ def unit_waves(pre: Tensor, modulus: int, written: Tensor | None) -> UnitWaves:
     del of_first  # as large as the pre-activations
     mean = modes[0, 0] / modulus
     modes[0, 0].zero_()
-    frequency = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
+    of_operands = torch.stack([modes[1:, 0], modes[0, 1:]])
+    frequency = _own_frequency(of_operands)
     variance, cluster, shared = _products_in_clusters(modes.flatten(0, 1), frequency)
     unit = torch.arange(len(frequency), device=pre.device)
     own = _own_waves(modulus, pre.device)[:, frequency]
@@ -308,7 +312,8 @@ def unit_waves_in_slabs(
         for gram, units in zip(grams, units_at, strict=True):
             values = centered[..., units].flatten(0, 1)
             gram.addmm_(values.T, values)
-    variance, shared = torch.empty_like(mean), torch.empty_like(mean)
+    variance = torch.empty_like(mean)
+    shared = torch.empty_like(mean)
     for gram, units in zip(grams, units_at, strict=True):
         variance[units] = gram.diagonal()
     cluster = _clusters(frequency, variance)
@@ -336,12 +341,14 @@ def _clusters(frequency: Tensor, variance: Tensor) -> Tensor:
 
 def units_of_waves(numbers: Mapping[str, Array], modulus: int) -> Units:
     """From the tensors of `UnitWaves`, as arrays on the CPU."""
-    cluster, at_own = numbers["cluster"], numbers["at_own"]
+    cluster = numbers["cluster"]
+    at_own = numbers["at_own"]
     active = cluster >= 0
     frequency = np.where(active, cluster, -1 - cluster).astype(np.int64) + 1
     belongs = frequency[:, None] == np.arange(1, modulus // 2 + 1)
     clusters = (belongs & active[:, None]).astype(np.float64)
-    first, second = at_own[1:, 0], at_own[0, 1:]
+    first = at_own[1:, 0]
+    second = at_own[0, 1:]
     return Units(
         modulus=modulus,
         frequency=frequency,

@@ -77,11 +77,8 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     network = ordered(network)
     with at_inference(network):
         first, second = network.operand_tables()
-        with differentiable(network, first[triples[:, 0]], second[triples[:, 1]]) as (
-            network,
-            a,
-            b,
-        ):
+        embeddings = first[triples[:, 0]], second[triples[:, 1]]
+        with differentiable(network, *embeddings) as (network, a, b):
             labels = triples[:, 2:].clone()  # which autograd keeps: no tensor of inference mode
             chosen = network.logits_from_embeddings(a, b).gather(1, labels)
             return differentiate(chosen, (a, b), torch.ones_like(chosen))
@@ -168,7 +165,8 @@ def run_all(
     keep_similarities: of all triples, not their sums alone; keep_units: the pre-activations.
     """
     first, second = (table.detach() for table in network.operand_tables())
-    p, on_cpu = network.task.modulus, first.device.type == "cpu"
+    p = network.task.modulus
+    on_cpu = first.device.type == "cpu"
     products = network.gradient_products(first, second) if on_cpu else None
     if products is None:
         # A pair's p gradients at the widest layer, and the Jacobians of its attention.
@@ -205,7 +203,8 @@ def run_all(
         if products is None:
             parts = joined(of_pairs, slices(p * p, at_once), what, workers)
         else:
-            every_row, every_column = slices(p, at_once), slices(p, max(1, at_once // p))
+            every_row = slices(p, at_once)
+            every_column = slices(p, max(1, at_once // p))
             blocks = [(rows, columns) for columns in every_column for rows in every_row]
             parts = joined_blocks(of_block, blocks, what, workers)
     logits, similarities, *pre = parts

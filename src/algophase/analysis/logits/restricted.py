@@ -63,7 +63,8 @@ def _row_slabs(logits: Tensor) -> list[slice]:
 @torch.inference_mode(False)
 def _by_sum(p: int, start: int, stop: int, device: torch.device) -> Tensor:
     """Places among the pairs (a, b) of some rows a of those with each sum: (a, s)."""
-    a, s = torch.arange(start, stop, device=device)[:, None], torch.arange(p, device=device)
+    a = torch.arange(start, stop, device=device)[:, None]
+    s = torch.arange(p, device=device)
     return (a - start) * p + cyclic_group(p).difference(s, a)
 
 
@@ -73,14 +74,16 @@ def parts_by_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
 
     logits: (p, p, outputs), in float64.
     """
-    p, waves = len(logits), padded_basis(len(logits), logits.device)
+    p = len(logits)
+    waves = padded_basis(len(logits), logits.device)
     keys = key_frequencies_there(logits)
 
     def by_sum(rows: slice) -> Tensor:
         return logits[rows].flatten(0, 1)[_by_sum(p, rows.start, rows.stop, logits.device)]
 
     of_sum = mean_over_rows(by_sum, _row_slabs(logits))  # (s, outputs)
-    kept = waves[1:] * keys[:, None].expand(-1, 2).flatten()[:, None]
+    is_kept = keys[:, None].expand(-1, 2).flatten()  # each frequency has two waves
+    kept = waves[1:] * is_kept[:, None]
     key_part = kept.T @ (kept @ of_sum)
     return key_part + of_sum.mean(dim=0), key_part
 

@@ -77,7 +77,8 @@ class LogitSums:
         # The mean over a of offset(2 a - d - r) is that over all c of the parity of d + r: (-1)^(d
         # + r) times a number.
         signs = circle(p, p // 2)[:, 0].numpy()
-        return self.answer - (self.offset @ signs / p)[:, None, None] * np.outer(signs, signs)
+        alternating = (self.offset @ signs / p)[:, None, None]
+        return self.answer - alternating * np.outer(signs, signs)
 
     @functools.cached_property
     def amplitudes(self) -> Array:
@@ -132,7 +133,7 @@ def totals_over_rows(
     """
 
     def totals_of_strip(pairs: PairLogits, embeddings: list[slice], rows: slice) -> Totals:
-        logits = [pairs(some, rows).double() for some in embeddings]  # (n, a, b, outputs)
+        logits = [pairs(chosen, rows).double() for chosen in embeddings]  # (n, a, b, outputs)
         every = logits[0] if len(logits) == 1 else torch.cat(logits)
         return totals_of(every, rows)
 
@@ -228,9 +229,11 @@ indices_of = functools.lru_cache(maxsize=4)(make_indices)
 
 def _totals(every: Tensor, rows: slice, indices: _Indices, with_sums: bool) -> Totals:
     """Totals over some rows a of logits (n, a, b, outputs), by name; `_read_totals` reads them."""
-    n, p = len(every), every.shape[2]
+    n = len(every)
+    p = every.shape[2]
     centered = center(every, indices.label)
-    flat, flat_mean = centered.logits.flatten(1), centered.mean.flatten(1)
+    flat = centered.logits.flatten(1)
+    flat_mean = centered.mean.flatten(1)
     totals = {
         **centered.totals,
         "mean": flat_mean.sum(dim=1),
@@ -312,7 +315,8 @@ def _read_totals(p: int, totals: Mapping[str, Array]) -> LogitSums:
 def answers(logits: Tensor) -> Tensor:
     """What is answered for each pair, (..., p, p): the largest output, or -1 where two share it."""
     top = logits.topk(2, dim=-1)
-    return torch.where(top.values[..., 0] > top.values[..., 1], top.indices[..., 0], -1)
+    largest, second = top.values[..., 0], top.values[..., 1]
+    return torch.where(largest > second, top.indices[..., 0], -1)
 
 
 def smallest_margin(logits: Tensor) -> float:

@@ -74,7 +74,8 @@ def measure_adding(
         beside_logits=beside_logits,
     )
     means = in_strips(partial(_means_of_reads, n, units))
-    by_first, by_second = means["by_first"] / n, means["by_second"] / n  # (embeddings, n, units)
+    by_first = means["by_first"] / n
+    by_second = means["by_second"] / n  # (embeddings, n, units)
     mean = by_first.mean(dim=1, keepdim=True)
     of_first = (by_first - mean).square().mean(dim=1)
     of_second = (by_second - mean).square().mean(dim=1)
@@ -93,8 +94,8 @@ def _means_of_reads(
     and over the first; and of its square, (embeddings, units).
     """
     by_first, by_second, squares = [], [], []
-    for some in embeddings:
-        reads = pairs.reads(some, rows)[..., :units].double()  # (embeddings, rows, n, units)
+    for chosen in embeddings:
+        reads = pairs.reads(chosen, rows)[..., :units].double()  # (embeddings, rows, n, units)
         by_row = reads.new_zeros(len(reads), n, units)
         by_row[:, rows] = reads.sum(dim=2)
         by_first.append(by_row)
@@ -121,12 +122,13 @@ def _logit_sums(
     by_first, by_second: what the units read without interactions is their sum.
     """
     squares, offsets = [], []
-    for some in embeddings:
-        reads = pairs.reads(some, rows)
-        sums = by_first[some, rows, None] + by_second[some, None]
+    for chosen in embeddings:
+        reads = pairs.reads(chosen, rows)
+        sums = by_first[chosen, rows, None] + by_second[chosen, None]
         past_units = reads[..., sums.shape[-1] :]
         own = pairs.logits(reads)[..., :n].double()
-        without = pairs.logits(torch.cat([sums.to(reads), past_units], dim=-1))[..., :n].double()
+        additive_reads = torch.cat([sums.to(reads), past_units], dim=-1)
+        without = pairs.logits(additive_reads)[..., :n].double()
         both = torch.stack([own, own - without])
         both = both - both.mean(dim=-1, keepdim=True)
         squares.append(both.square().sum(dim=(2, 3, 4)))

@@ -239,7 +239,7 @@ async def representations_alone(
     network: Network, group: Group, prepared: Prepared | None = None
 ) -> list[RepresentationAlone]:
     """What each representation but the trivial one does alone."""
-    others = representations(group)[1:]
+    nontrivial = representations(group)[1:]
     if network.cut == "none":  # a function has no tables to keep representations in
         return []
     in_tables = embedding_shares(network, group)
@@ -249,8 +249,8 @@ async def representations_alone(
     token_bytes = TOKEN_COPIES * FLOAT64 * group.order * prepared.token_elements
     alone = []
     # As many at once as their tokens and one row of their logits fit a slab.
-    for chosen in slabs(len(others), row_bytes + token_bytes, device):
-        members = others[chosen]
+    for chosen in slabs(len(nontrivial), row_bytes + token_bytes, device):
+        members = nontrivial[chosen]
         singles = [[member] for member in members]
         sums = await keep_representations(network, group, singles, prepared=prepared)
         alone += _alone(members, in_tables, sums)
@@ -309,9 +309,9 @@ def linked(
     """
     rows = {key.representation.name: row for row, key in enumerate(keys)}
     chains = Chains(list(rows))
-    for writer, other in itertools.permutations(rows, 2):
-        if _serves(energies, keys[rows[writer]].energy, rows[writer], rows[other]):
-            chains.join(other, writer)
+    for writer, reader in itertools.permutations(rows, 2):
+        if _serves(energies, keys[rows[writer]].energy, rows[writer], rows[reader]):
+            chains.join(reader, writer)
     # A longer chain, or one of all representations, keeps nothing apart: its members are taken one
     # by one. A lookup table on S3 was two linked representations, which is all there are.
     longest = min(max(LONGEST_CHAIN, count // 2), max(count - 1, 1))
@@ -322,12 +322,12 @@ def linked(
     return sorted(groups, key=lambda group: _by_share(group[0]))
 
 
-def _serves(energies: Array, whole: float, writer: int, other: int) -> bool:
+def _serves(energies: Array, whole: float, writer: int, reader: int) -> bool:
     """Whether one writes enough at the other, and little elsewhere. whole: the energy of all that
     it writes.
     """
-    written = float(energies[writer, other])
-    enough = reaches(written, LEAST_LINK * float(energies[other, other]))
+    written = float(energies[writer, reader])
+    enough = reaches(written, LEAST_LINK * float(energies[reader, reader]))
     orderly = reaches(written + float(energies[writer, writer]), LEAST_ORDER * whole)
     return bool(enough and orderly)
 
@@ -382,10 +382,11 @@ def _instance(
     """alone, left_out: the sums of the network with each chain alone, and without it. row: which of
     them are this one's.
     """
-    products, others = alone.without_offsets, left_out.without_offsets
+    products = alone.without_offsets
+    products_left = left_out.without_offsets
     whole = max(float(products[0, 0]), TINY)
     members = [result.representation for result in chain]
-    without = float(2 * others[0, row] - others[row, row])
+    without = float(2 * products_left[0, row] - products_left[row, row])
     return GroupInstance(
         representations=tuple(member.name for member in members),
         dimensions=tuple(member.dimension for member in members),

@@ -141,7 +141,9 @@ def distill(
     subject = Subject(on_its_group(network))
     if not subject.group.is_cyclic:
         return distill_group(subject, smallest=smallest, least_share=least_share)
-    name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
+    name = network.id
+    if not network.task.is_addition:
+        name += f" ({subject.seen.notes[0]})"
     return distill_logits(subject.logits, name, smallest=smallest, least_share=least_share)
 
 
@@ -235,7 +237,8 @@ def _cut(program: Program, parts: _Parts) -> tuple[Program, Array | None]:
     n, p = parts.frequencies, program.modulus
     waves = None
     if parts.waves is None:
-        g, h = rounded(program.profiles[:n]), rounded(program.sine_profiles[:n]) * parts.sines
+        g = rounded(program.profiles[:n])
+        h = rounded(program.sine_profiles[:n]) * parts.sines
     else:
         waves = rounded(_largest(_coefficients(program, n), parts.waves))
         g, h = waves @ _basis(p)
@@ -298,7 +301,8 @@ def _written(
 ) -> Distilled:
     """The program of these parts, and the certificate of exactly the numbers that are written."""
     changed, waves = _cut(program, parts)
-    logits, norm = program_logits(changed), centered.norm().item()
+    logits = program_logits(changed)
+    norm = centered.norm().item()
     error = centered - (logits - logits.mean(dim=-1, keepdim=True))
     certificate = Certificate(
         share=1 - (error.norm().item() / norm) ** 2 if norm > 0 else math.nan,
@@ -334,5 +338,6 @@ def _listed(rows: Array, p: int) -> tuple[Waves, ...]:
     listed = []
     for cosine, sine in zip(cosines, sines, strict=True):
         harmonics = np.flatnonzero((cosine != 0) | (sine != 0)).tolist()
-        listed.append(tuple((j, float(cosine[j]), float(sine[j])) for j in harmonics))
+        waves = tuple((j, float(cosine[j]), float(sine[j])) for j in harmonics)
+        listed.append(waves)
     return tuple(listed)

@@ -148,8 +148,8 @@ def _certificate(parts: GroupParts, network: Network, group: Group) -> Certifica
 def _margins(logits: Tensor, right_answers: Tensor) -> Tensor:
     """By how much the right answer leads over all others, (rows, n)."""
     index = right_answers[..., None]
-    others = logits.scatter(-1, index, -torch.inf).amax(dim=-1)
-    return logits.gather(-1, index).squeeze(-1) - others
+    largest_wrong = logits.scatter(-1, index, -torch.inf).amax(dim=-1)
+    return logits.gather(-1, index).squeeze(-1) - largest_wrong
 
 
 # The file

@@ -94,9 +94,10 @@ def _classes(group: Group, sums: ActionSums) -> tuple[Array, dict[str, Array]]:
     """F(w), (n,), and what left, right and readout have beyond the classes with more conditions,
     each (n, n); as in `class_shares`.
     """
-    table, every = group.table, group.elements[:, None]
-    after = table[group.inverses]  # [s, z]: s^-1 z
-    before = table[:, group.inverses].T  # [s, z]: z s^-1
+    table = group.table
+    every = group.elements[:, None]
+    inverse_times = table[group.inverses]  # [s, z]: s^-1 z
+    times_inverse = table[:, group.inverses].T  # [s, z]: z s^-1
     readout = sums.readout - sums.offset[0]
     function = sums.from_left[every, table.T].mean(axis=0)  # x^-1 z = w y
     left_readout = readout[every, table].mean(axis=0)  # of s^-1 z
@@ -104,10 +105,12 @@ def _classes(group: Group, sums: ActionSums) -> tuple[Array, dict[str, Array]]:
     class_sizes = np.bincount(group.class_of)
     class_means = np.bincount(group.class_of, weights=function) / class_sizes
     characters = class_means[group.class_of]
-    both_readouts = left_readout[after] + right_readout[before] - characters[after]
+    both_readouts = (
+        left_readout[inverse_times] + right_readout[times_inverse] - characters[inverse_times]
+    )
     beyond = {
-        "left": sums.from_left - function[before],
-        "right": sums.from_right - function[after],
+        "left": sums.from_left - function[times_inverse],
+        "right": sums.from_right - function[inverse_times],
         "readout": readout - both_readouts,
     }
     return function, beyond
@@ -143,7 +146,9 @@ def _largest_products(values: Array, weight: float) -> Products | None:
     if not count:
         return None
     scale = np.sqrt(sizes[:count])
-    return Products(rounded(left[:, :count] * scale), rounded(scale[:, None] * right[:count]))
+    columns = left[:, :count] * scale
+    rows = scale[:, None] * right[:count]
+    return Products(rounded(columns), rounded(rows))
 
 
 def from_small_to_whole(whole: GroupParts) -> Iterator[GroupParts]:

@@ -311,9 +311,11 @@ def grouped(
         else:
             groups += [[k] for k in chain if k in keys]
     # Leading: the key frequency that does most; then by what each does.
-    return [
-        sorted(group, key=lambda k: (k not in keys, -round(energy[k], 9), k)) for group in groups
-    ]
+
+    def keys_first(k: int) -> tuple[bool, float, int]:
+        return k not in keys, -round(energy[k], 9), k
+
+    return [sorted(group, key=keys_first) for group in groups]
 
 
 def _serves(double: CircleAlone, circle: CircleAlone) -> bool:

@@ -127,9 +127,8 @@ class Program:
         steps = np.stack([steps_around(self.modulus, k) for k in self.frequencies])
         turns = steps * (2 * np.pi / self.modulus)
         order = np.arange(self.harmonics.shape[1])
-        return np.asarray(
-            (self.harmonics[:, :, None] * np.cos(order[:, None] * turns[:, None])).sum(axis=1)
-        )
+        waves = np.cos(order[:, None] * turns[:, None])  # (key, order, p)
+        return np.asarray((self.harmonics[:, :, None] * waves).sum(axis=1))
 
     @property
     def numbers(self) -> int:
@@ -141,21 +140,22 @@ class Program:
     @property
     def unequal_axes(self) -> Array:
         """Share of each key frequency's read-out at its own frequency, (key,)."""
-        return np.array(
-            [row[k - 1] for row, k in zip(self.readout_spectrum, self.frequencies, strict=True)]
-        )
+        rows = zip(self.readout_spectrum, self.frequencies, strict=True)
+        return np.array([row[k - 1] for row, k in rows])
 
     @property
     def crosstalk(self) -> Array:
         """Share of the read-out from each key frequency to each, (key, key), the diagonal zero."""
-        table = self.readout_spectrum[:, [k - 1 for k in self.frequencies]].copy()
+        columns = [k - 1 for k in self.frequencies]
+        table = self.readout_spectrum[:, columns].copy()
         np.fill_diagonal(table, 0.0)
         return table
 
 
 def no_program(order: int, accuracy: float) -> Program:
     """Of a network on a group that is not cyclic: no frequency, and no share that is defined."""
-    undefined, nothing = math.nan, np.zeros((0, 0))
+    undefined = math.nan
+    nothing = np.zeros((0, 0))
     return Program(
         modulus=order,
         accuracy=accuracy,
@@ -186,9 +186,13 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     """The program of logits (p, p, outputs), wherever they come from."""
     p = logits.shape[0]
     values = logits.double().cpu()
-    x = (values[..., :p] - values[..., :p].mean(dim=-1, keepdim=True)).numpy()
-    group, numbers = cyclic_group(p), np.arange(p)
-    a, d, r = numbers[:, None, None], numbers[:, None], numbers
+    labels = values[..., :p]
+    x = (labels - labels.mean(dim=-1, keepdim=True)).numpy()
+    group = cyclic_group(p)
+    numbers = np.arange(p)
+    a = numbers[:, None, None]
+    d = numbers[:, None]
+    r = numbers
     b = group.difference(a, d)
     answer = x[a, b, group.difference(a + b, r)].mean(axis=0)  # (d, r), r = a + b - c
     s, c = d, r
@@ -210,7 +214,8 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
 def program_of_sums(sums: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
     """The program from the sums of one embedding, with the means over (s, c)."""
     p = sums.offset.shape[-1]
-    answer, offsets = sums.following[0], sums.offset[0]
+    answer = sums.following[0]
+    offsets = sums.offset[0]
     total = max(float(sums.products[0, 0]), np.finfo(np.float64).tiny)
 
     def share(values: Array, triples_each: int) -> float:
@@ -288,7 +293,8 @@ def spectrum_of(amplitudes: Array) -> Array:
     """Squared norm over all triples of each frequency, (..., floor(p / 2)), from amplitudes
     (..., d, 2 floor(p / 2)).
     """
-    p, waves = amplitudes.shape[-2], amplitudes.shape[-1] // 2
+    p = amplitudes.shape[-2]
+    waves = amplitudes.shape[-1] // 2
     of_d = np.square(amplitudes).sum(axis=-2)  # of g_k and h_k, over d
     mean_squares = 1 / wave_counts(p)  # of a cosine or sine, over r
     return (of_d[..., :waves] + of_d[..., waves:]) * mean_squares * p**2
@@ -316,7 +322,8 @@ def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex
     """
     p = len(sums)
     modes = transform(p)[list(keys)] @ sums @ transform(p) / p**2
-    s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
+    s = np.array(keys, dtype=np.int64)[:, None]
+    label = np.arange(p)
     modes[sine_is_zero(p, s + label)] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
     squares = np.abs(modes) ** 2
     folded = squares[:, 1 : p // 2 + 1].copy()
@@ -348,7 +355,8 @@ def program_logits(
         if readout:
             of_label = torch.from_numpy(program.readout[index])
             by_sum += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag
-    group, numbers = cyclic_group(p), torch.arange(p)
+    group = cyclic_group(p)
+    numbers = torch.arange(p)
     d = group.difference(numbers[:, None], numbers)  # (a, b)
     s = group.sum(numbers[:, None], numbers)
     r = group.difference(s[..., None], numbers)  # (a, b, c)

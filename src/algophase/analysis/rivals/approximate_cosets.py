@@ -59,11 +59,11 @@ def approximate_cosets(evidence: Evidence) -> Account:
 def main_waves(reads: UnitReads) -> tuple[Array, Array]:
     """What units read of each operand, (n, m), in their main representations alone."""
     waves = np.zeros_like(reads.both)
-    others = representations(reads.group)[1:]
+    nontrivial = representations(reads.group)[1:]
     for row in np.unique(reads.main):
         units = np.flatnonzero(reads.main == row)
         columns = np.concatenate([units, units + len(reads.main)])
-        waves[:, columns] = others[row].projection() @ reads.both[:, columns]
+        waves[:, columns] = nontrivial[row].projection() @ reads.both[:, columns]
     first, second = np.split(waves, 2, axis=1)
     return first, second
 

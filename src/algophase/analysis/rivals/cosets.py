@@ -120,7 +120,8 @@ def coset_units(reads: UnitReads) -> CosetUnits:
     group = reads.group
     first = concentration(group, reads.first, right=True)
     second = concentration(group, reads.second, right=False)
-    of_first, of_second = reads.first.var(axis=0), reads.second.var(axis=0)
+    of_first = reads.first.var(axis=0)
+    of_second = reads.second.var(axis=0)
     least = LEAST_VARIANCE * (of_first + of_second)
     # An operand that is not read is constant on everything.
     value_first = np.where(of_first < least, 0.0, first.value)

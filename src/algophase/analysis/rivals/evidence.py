@@ -74,7 +74,8 @@ class Evidence:
         """
         if self.answers.hidden is None:
             return None
-        first, second = self.answers.first[None], self.answers.second[None]
+        first = self.answers.first[None]
+        second = self.answers.second[None]
         measured = measure_adding(self.answers.network, first, second, beside_logits=False)
         (result,) = measured.get()
         return result
@@ -84,7 +85,8 @@ class Evidence:
         """What the logits are functions of."""
         if self.analysis.on_group is not None:
             return self.analysis.on_group.shares
-        first, second = self.answers.first[None], self.answers.second[None]
+        first = self.answers.first[None]
+        second = self.answers.second[None]
         sums = action_sums(self.answers.network, self.group, first, second)
         return class_shares(self.group, sums.get())
 
@@ -114,9 +116,9 @@ class Evidence:
         form is taken as well. form: what it makes of A and B.
         """
         (outcome,) = self.answers.outcomes([self._logits(reads.mean, *form(reads))])
-        before = self._logits(reads.mean, by_chance.first, by_chance.second)
-        after = self._logits(reads.mean, *form(by_chance))
-        (random,) = self.answers.outcomes([after], before)
+        random_logits = self._logits(reads.mean, by_chance.first, by_chance.second)
+        changed_logits = self._logits(reads.mean, *form(by_chance))
+        (random,) = self.answers.outcomes([changed_logits], random_logits)
         explained = Measure(
             f"logits explained by units that {name}",
             outcome.explained,

@@ -41,7 +41,8 @@ class Answers:
     def __init__(self, network: Network, group: Group) -> None:
         self.network, self.group = network, group
         first, second = network.operand_tables()
-        self.first, self.second = first.detach(), second.detach()
+        self.first = first.detach()
+        self.second = second.detach()
         self.hidden = network.hidden_reads()
 
     @property
@@ -64,7 +65,8 @@ class Answers:
         """Logits of (y, x) at the pair (x, y)."""
         n = self.group.order
         count = len(self.second[rows])
-        first, second = self.first.repeat(count, 1), self.second[rows].repeat_interleave(n, 0)
+        first = self.first.repeat(count, 1)
+        second = self.second[rows].repeat_interleave(n, 0)
         return self._square(self.network.logits_from_embeddings(first, second))
 
     def of_tables(self, first: Tensor, second: Tensor) -> Logits:
@@ -133,7 +135,8 @@ class Answers:
         for number in range(len(changes)):
             lost = float(without_offsets[1 + number])
             explained = 1 - lost / whole if whole > 0 else float("nan")
-            accuracy, loss = float(right[number]) / n**2, float(losses[number]) / n**2
+            accuracy = float(right[number]) / n**2
+            loss = float(losses[number]) / n**2
             outcomes.append(Outcome(accuracy, loss, explained))
         return outcomes
 

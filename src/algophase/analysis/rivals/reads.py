@@ -70,9 +70,9 @@ class UnitReads:
 
     def by_representation(self) -> list[tuple[Representation, Numbers]]:
         """Each representation that is the main one of live units, with these units."""
-        others = representations(self.group)[1:]
+        nontrivial = representations(self.group)[1:]
         rows = np.unique(self.main[self.live])
-        return [(others[row], np.flatnonzero(self.live & (self.main == row))) for row in rows]
+        return [(nontrivial[row], np.flatnonzero(self.live & (self.main == row))) for row in rows]
 
     def weighed(self, values: Array) -> float:
         """The mean of a number per unit, (m,), by weight."""
@@ -84,7 +84,8 @@ def random_coefficients(reads: UnitReads) -> UnitReads:
     in the place of A and B, of the same norms.
     """
     generator = np.random.default_rng(0)
-    first, second = reads.first.copy(), reads.second.copy()
+    first = reads.first.copy()
+    second = reads.second.copy()
     for representation, units in reads.by_representation():
         matrices = representation.matrices
         for functions in (first, second):
@@ -105,9 +106,9 @@ def random_functions(reads: UnitReads) -> UnitReads:
     )
 
 
-def _of_norm(functions: Array, others: Array) -> Array:
+def _of_norm(functions: Array, normed: Array) -> Array:
     """Functions (n, m), each with the norm of another."""
-    norms = np.linalg.norm(others, axis=0) / np.maximum(np.linalg.norm(functions, axis=0), TINY)
+    norms = np.linalg.norm(normed, axis=0) / np.maximum(np.linalg.norm(functions, axis=0), TINY)
     return functions * norms
 
 
@@ -116,7 +117,8 @@ def read_units(answers: Answers) -> UnitReads:
     """What the hidden units of a network read of all pairs."""
     hidden, n = answers.required_hidden, answers.group.order
     by_first = answers.first.new_zeros(n, hidden.units, dtype=torch.float64)
-    by_second, squares = torch.zeros_like(by_first), torch.zeros_like(by_first[0])
+    by_second = torch.zeros_like(by_first)
+    squares = torch.zeros_like(by_first[0])
     lowest = torch.full_like(squares, torch.inf)
     highest = -lowest
     for rows in answers.strips:
@@ -128,7 +130,8 @@ def read_units(answers: Answers) -> UnitReads:
         by_first[rows] = square.mean(dim=1)
         by_second += square.sum(dim=0) / n
     mean = by_first.mean(dim=0)
-    first, second = by_first - mean, by_second - mean
+    first = by_first - mean
+    second = by_second - mean
     weights = _weights(answers, mean, lowest, highest)
     variance = squares - mean.square()
     additive = first.square().mean(dim=0) + second.square().mean(dim=0)
@@ -148,7 +151,8 @@ def _weights(answers: Answers, mean: Tensor, lowest: Tensor, highest: Tensor) ->
     """(m,), while all other units read their means."""
     hidden, n = answers.required_hidden, answers.group.order
     # What does not go through the units is the same for both values.
-    first, second = (table[:1].expand(2, -1) for table in (answers.first, answers.second))
+    first = answers.first[:1].expand(2, -1)
+    second = answers.second[:1].expand(2, -1)
     effects = []
     for unit in range(hidden.units):
         reads = mean.repeat(2, 1)

@@ -115,7 +115,8 @@ def rho_sets(evidence: Evidence) -> Account:
 
 def by_rho_sets(reads: UnitReads) -> tuple[Array, Array]:
     """A and B of live units in the form of a rho-set, the others silent."""
-    first, second = np.zeros_like(reads.first), np.zeros_like(reads.second)
+    first = np.zeros_like(reads.first)
+    second = np.zeros_like(reads.second)
     for representation, units in reads.by_representation():
         one = read_set(reads, representation, units)
         first[:, units], second[:, units] = one.first, one.second

@@ -42,12 +42,15 @@ def effects_of_moves(subject: Subject) -> dict[str, Tensor]:
     network = subject.network
     if not network.may_read_sum_alone or network.concatenates or network.cut == "none":
         return {}
-    tables, p = network.operand_tables(), subject.modulus
+    tables = network.operand_tables()
+    p = subject.modulus
     chosen = torch.arange(PAIRS, device=tables[0].device) % p
-    a, b = tables[0][chosen], tables[1][(3 * chosen + 1) % p]
+    a = tables[0][chosen]
+    b = tables[1][(3 * chosen + 1) % p]
     direction = torch.linspace(-1, 1, a.shape[1], device=a.device, dtype=a.dtype)
     move = direction * (1 + a.abs().mean())
-    first, second = torch.cat([a, a + move, a + move]), torch.cat([b, b, b - move])
+    first = torch.cat([a, a + move, a + move])
+    second = torch.cat([b, b, b - move])
     own, moved, against = network.logits_from_embeddings(first, second).chunk(3)
     size = own.abs().max()
     return {

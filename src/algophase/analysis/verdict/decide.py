@@ -570,7 +570,8 @@ def _sentence(
     The share of the leading kind is left out where it is nearly everything: where the others would
     not make a hybrid.
     """
-    counts, shares = dict[str, int](), dict[str, float]()
+    counts = dict[str, int]()
+    shares = dict[str, float]()
     for instance, form in recognized:
         kind = next((kind for kind in ("Pizza", "Clock") if form.startswith(kind)), form_name(form))
         counts[kind] = counts.get(kind, 0) + 1
@@ -585,7 +586,9 @@ def _sentence(
         if kind != order[0] or reaches(minor, thresholds.hybrid_share):
             words += f" ({share_text(shares[kind])})"
         phrases.append(words)
-    sentence = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+    sentence = phrases[-1]
+    if len(phrases) > 1:
+        sentence = f"{', '.join(phrases[:-1])} and {sentence}"
     enough = measured.frequencies >= LEAST_FREQUENCIES
     if enough and measured.keys >= EVERY_FREQUENCY * measured.frequencies:
         return remarked(sentence, "all frequencies in use")

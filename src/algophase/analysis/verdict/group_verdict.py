@@ -68,9 +68,9 @@ class _Reading:
     adding_share: float | None
 
 
-def _read(found: OnGroup, thresholds: Thresholds) -> _Reading:
-    forms = tuple(form_of(instance, thresholds) for instance in found.instances)
-    pairs = list(zip(found.instances, forms, strict=True))
+def _read(on_group: OnGroup, thresholds: Thresholds) -> _Reading:
+    forms = tuple(form_of(instance, thresholds) for instance in on_group.instances)
+    pairs = list(zip(on_group.instances, forms, strict=True))
     named = sum(instance.share for instance, form in pairs if form != "other")
     weights = {"adds": 1.0, "both": 0.5, "multiplies": 0.0}
     telling = [(instance.share, weights[form]) for instance, form in pairs if form in weights]
@@ -79,21 +79,21 @@ def _read(found: OnGroup, thresholds: Thresholds) -> _Reading:
     return _Reading(forms, named, adding / whole if whole > 0 else None)
 
 
-def decide_on_group(found: OnGroup, thresholds: Thresholds = Thresholds()) -> Verdict:
+def decide_on_group(on_group: OnGroup, thresholds: Thresholds = Thresholds()) -> Verdict:
     """The verdict, a function of the numbers and the lines alone."""
-    accuracy = found.accuracy
-    reading = _read(found, thresholds)
+    accuracy = on_group.accuracy
+    reading = _read(on_group, thresholds)
     lines = {
         "accuracy": Line(accuracy, thresholds.accuracy),
-        "additivity": Line(found.additivity, thresholds.additivity),
+        "additivity": Line(on_group.additivity, thresholds.additivity),
         "named": Line(reading.named_share, thresholds.named),
     }
     if reading.adding_share is not None:
         lesser = min(reading.adding_share, 1 - reading.adding_share)
         lines["hybrid_share"] = Line(lesser, thresholds.hybrid_share)
-    label, sentence, reasons = _algorithm(found, thresholds, reading)
+    label, sentence, reasons = _algorithm(on_group, thresholds, reading)
     if not reaches(accuracy, thresholds.accuracy):
-        sentence, reasons = _not_learned(found, thresholds, sentence, reasons)
+        sentence, reasons = _not_learned(on_group, thresholds, sentence, reasons)
         label = "not learned"
     if accuracy == 1 and thresholds.accuracy == 1:
         del lines["accuracy"]  # right everywhere: no close call
@@ -103,7 +103,7 @@ def decide_on_group(found: OnGroup, thresholds: Thresholds = Thresholds()) -> Ve
     deciding = "accuracy" if is_wrong else nearest
     closest = lines[deciding]
     confidence = Confidence(
-        additivity=found.additivity,
+        additivity=on_group.additivity,
         named_share=reading.named_share,
         nearest_line=nearest,
         nearest_distance=abs(lines[nearest].distance),
@@ -123,42 +123,45 @@ def decide_on_group(found: OnGroup, thresholds: Thresholds = Thresholds()) -> Ve
 
 
 def _not_learned(
-    found: OnGroup, thresholds: Thresholds, algorithm: str, why: Sequence[str]
+    on_group: OnGroup, thresholds: Thresholds, algorithm: str, why: Sequence[str]
 ) -> tuple[str, list[str]]:
     """The sentence and the reasons. algorithm, why: the same, were the accuracy enough."""
     has_algorithm = NO_ALGORITHM not in algorithm
-    accuracy, pairs = found.accuracy, found.order**2
+    accuracy = on_group.accuracy
+    pairs = on_group.order**2
     wrong = f"{round((1 - accuracy) * pairs):,} of {pairs:,} pairs are wrong"
     reasons = [f"accuracy {floored(accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"]
     if reaches(accuracy, NEARLY_RIGHT):
         connection = "apart from these: " if has_algorithm else ""
         sentence = f"{floored(accuracy)} accurate ({wrong}); {connection}{algorithm}"
         return sentence, [*reasons, *why]
-    knows_some = found.embedding and reaches(accuracy * found.order, KNOWS_SOME)
+    knows_some = on_group.embedding and reaches(accuracy * on_group.order, KNOWS_SOME)
     if has_algorithm:
         return "not learned", [*reasons, f"its instances all the same: {algorithm}"]
     if not knows_some:
         return "not learned", reasons
-    name = _name_of(found)
+    name = _name_of(on_group)
     memorized = f"it memorized ({floored(accuracy)} of the pairs are right)"
     return f"{name}: {NO_ALGORITHM}: {memorized}", [*reasons, *why]
 
 
-def _name_of(found: OnGroup) -> str:
-    return found.name or f"a group of order {found.order} with {found.classes} classes"
+def _name_of(on_group: OnGroup) -> str:
+    return on_group.name or f"a group of order {on_group.order} with {on_group.classes} classes"
 
 
 def _algorithm(
-    found: OnGroup, thresholds: Thresholds, reading: _Reading
+    on_group: OnGroup, thresholds: Thresholds, reading: _Reading
 ) -> tuple[Label, str, list[str]]:
     """What the instances are, whatever the accuracy is."""
-    name = _name_of(found)
-    if not found.embedding:
-        functions = f"{found.shares.bi_equivariant:.1%} of its logits are functions of x^-1 z y^-1"
+    name = _name_of(on_group)
+    if not on_group.embedding:
+        functions = (
+            f"{on_group.shares.bi_equivariant:.1%} of its logits are functions of x^-1 z y^-1"
+        )
         sentence = f"{name}: {functions}; without an embedding, instances cannot be isolated"
         return "other", sentence, [functions, "it has no embedding"]
     adding_up = (
-        f"its instances add up to {found.additivity:.1%} of its logits (threshold: "
+        f"its instances add up to {on_group.additivity:.1%} of its logits (threshold: "
         f"{thresholds.additivity:.0%})"
     )
     named = (
@@ -167,9 +170,9 @@ def _algorithm(
     )
     if not reaches(reading.named_share, thresholds.named):
         return "lookup", f"{name}: {NO_ALGORITHM}: a lookup table", [named, adding_up]
-    if not reaches(found.additivity, thresholds.additivity):
+    if not reaches(on_group.additivity, thresholds.additivity):
         return "other", f"{name}: {NO_ALGORITHM}: {adding_up}", [adding_up, named]
-    listed = _listed(found.instances)
+    listed = _listed(on_group.instances)
     reasons = [adding_up, named]
     share = reading.adding_share
     if share is None:

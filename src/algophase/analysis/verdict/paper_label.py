@@ -114,25 +114,18 @@ def _vote(
     A metric that is undefined does not vote: the other one votes alone.
     """
     q, s = measured.distance_irrelevance, measured.gradient_symmetricity
-    low, high, symmetric_from = (
-        thresholds.pizza_distance_irrelevance,
-        thresholds.clock_distance_irrelevance,
-        thresholds.gradient_symmetricity,
-    )
-    symmetric, asymmetric = (
-        exceeds(s, symmetric_from),
-        stays_within(s, symmetric_from),
-    )  # neither where it is undefined
+    low = thresholds.pizza_distance_irrelevance
+    high = thresholds.clock_distance_irrelevance
+    symmetric_from = thresholds.gradient_symmetricity
+    symmetric = exceeds(s, symmetric_from)
+    asymmetric = stays_within(s, symmetric_from)  # neither where it is undefined
     if symmetric or asymmetric:
-        s_reason = (
-            f"gradient symmetricity {round(s, 4) + 0.0:.4f} {'>' if symmetric else '<='} "
-            f"{symmetric_from:g}: "
-            + (
-                "symmetric, which rules the Clock out"
-                if symmetric
-                else "asymmetric, as in a Clock, which multiplies"
-            )
-        )
+        side = ">" if symmetric else "<="
+        meaning = "asymmetric, as in a Clock, which multiplies"
+        if symmetric:
+            meaning = "symmetric, which rules the Clock out"
+        s_text = f"{round(s, 4) + 0.0:.4f}"  # + 0.0: never -0
+        s_reason = f"gradient symmetricity {s_text} {side} {symmetric_from:g}: {meaning}"
     else:
         s_reason = (
             "gradient symmetricity is undefined (no gradients to compare), so it rules nothing out"
@@ -143,7 +136,8 @@ def _vote(
             s_reason,
         ]
         return ("Clock" if asymmetric else None), None, reasons
-    pizza, clock = falls_short(q, low), reaches(q, high)
+    pizza = falls_short(q, low)
+    clock = reaches(q, high)
     if pizza:
         q_reason = (
             f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as in "
