@@ -74,7 +74,8 @@ def parts_panel(moments: pandas.DataFrame) -> Panel:
 
 def boundary_lines(runs: pandas.DataFrame) -> list[Mark]:
     """Where half of the runs are Pizzas, and where half are Clocks, by width."""
-    rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
+    rates = runs.attention_rate.to_numpy()
+    widths = runs.width.to_numpy()
     along = numpy.geomspace(32, 512, 50)
     solid = phase_boundary(rates, (runs.verdict == "Pizza").to_numpy(float), widths, width=128.0)
     dashed = phase_boundary(rates, (runs.verdict != "Clock").to_numpy(float), widths, width=128.0)
@@ -97,7 +98,8 @@ def widths_panel() -> Panel:
     for verdict in ("Pizza", "hybrid", "Clock"):
         networks = both[both.verdict == verdict]
         color, marker = VERDICTS[verdict]
-        x, y = networks.width.to_numpy(), networks.attention_rate.to_numpy()
+        x = networks.width.to_numpy()
+        y = networks.attention_rate.to_numpy()
         kinds.append(Kind(name=verdict, color=color, marker=marker, x=x, y=y))
     count = f"{(widest.verdict == 'Pizza').sum()}\nof {len(widest)}"
     pizzas = Labels(x=[1024], y=[0.98], texts=[count], size=9, side="below")

@@ -162,10 +162,8 @@ def draw_depth() -> "Figure":
         title="four layers: half do not learn all pairs",
     )
     for (layers, runs), marker in zip(tables.items(), "Ds^o", strict=True):
-        networks, name = (
-            runs[runs.accuracy < 1],
-            f"{layers} layer" if layers == "1" else f"{layers} layers",
-        )
+        networks = runs[runs.accuracy < 1]
+        name = f"{layers} layer" if layers == "1" else f"{layers} layers"
         style = {
             "marker": marker,
             "color": COLORS[5] if layers == "4" else "black",
@@ -201,7 +199,8 @@ def draw_heads() -> "Figure":
     heads follow it.
     """
     network = load(ROOT / "gallery" / CLOCK)
-    heads, p = attention_heads(network), network.task.modulus
+    heads = attention_heads(network)
+    p = network.task.modulus
     waves = leans(Subject(network).network).mean(dim=2).numpy()  # (head, a)
     figure = new_figure(9.6, 3.0)
     first, second, right = figure.subplots(1, 3)
@@ -225,7 +224,8 @@ def draw_heads() -> "Figure":
         )
         axes.set_ylim(-0.32, 0.42)
         axes.legend(frameon=False, ncols=2, loc="upper center")
-    runs, random = read_runs(ROOT / "gallery" / "heads-short"), numpy.random.default_rng(0)
+    runs = read_runs(ROOT / "gallery" / "heads-short")
+    random = numpy.random.default_rng(0)
     for count, marker, color in (
         (1, "s", COLORS[1]),
         (2, "^", COLORS[5]),

@@ -230,7 +230,8 @@ def ratio(counts: Array, generator: numpy.random.Generator, draws: int = DRAWS) 
 
 def print_cosets(runs: pandas.DataFrame, seed: int = 0) -> None:
     generator = numpy.random.default_rng(seed)
-    composite, prime = runs[runs["modulus"] == COMPOSITE], runs[runs["modulus"] == PRIME]
+    composite = runs[runs["modulus"] == COMPOSITE]
+    prime = runs[runs["modulus"] == PRIME]
     print(f"{len(composite)} networks at p = {COMPOSITE}, {len(prime)} at p = {PRIME}")
     frequencies = range(1, COMPOSITE // 2 + 1)
     orders = {k: order_of(k, COMPOSITE) for k in frequencies}
@@ -251,7 +252,8 @@ def print_cosets(runs: pandas.DataFrame, seed: int = 0) -> None:
         others = prime[prime["rate"] == rate]["number"].to_numpy(float)
         again = []
         for _ in range(DRAWS):
-            first, second = generator.choice(ones, len(ones)), generator.choice(others, len(others))
+            first = generator.choice(ones, len(ones))
+            second = generator.choice(others, len(others))
             again.append(float(first.mean() - second.mean()))
         more = Estimate(float(ones.mean() - others.mean()), interval(again))
         print(f"  rate {rate:g}: keys at {COMPOSITE} less keys at {PRIME}: {more}")
@@ -262,7 +264,8 @@ def draw_numbers(axes: "Axes", runs: pandas.DataFrame) -> None:
         marker, color = STYLES[float(rate)]
         for level, part in at_rate.groupby(at_rate["table"].map(LEVEL_OF_TABLE)):
             grouped = part.groupby("modulus")["number"]
-            means, counts = grouped.mean(), grouped.size()
+            means = grouped.mean()
+            counts = grouped.size()
             reach = 1.96 * grouped.std().fillna(0) / counts**0.5
             axes.errorbar(
                 means.index,

@@ -91,7 +91,8 @@ class SquareNetworks:
 
     def loss_and_gradient(self) -> tuple[Tensor, Tensor]:
         """(chains,) and (chains, K * 3 p), over all p^2 pairs."""
-        pairs, units = self.modulus**2, self.units
+        pairs = self.modulus**2
+        units = self.units
         weights = self.points.unflatten(1, (units, 3, self.modulus))
         first, second, own_readout = weights.unbind(dim=2)  # (chains, K, p) each
         sums = first[..., :, None] + second[..., None, :]
@@ -147,7 +148,8 @@ def slope_through_zero(
     known: Sequence[float] | Floats, estimates: Sequence[float] | Floats
 ) -> tuple[float, float]:
     """Least squares of estimate against truth, and its standard error."""
-    x, y = numpy.array(known), numpy.array(estimates)
+    x = numpy.array(known)
+    y = numpy.array(estimates)
     slope = float(x @ y / (x @ x))
     rest = y - slope * x
     error = math.sqrt(float(rest @ rest) / max(1, len(x) - 1) / float(x @ x))
@@ -159,9 +161,11 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["quick"])
     parser.add_argument("--picture", type=Path, default=PICTURE)
     options = parser.parse_args()
-    moduli, unit_counts = (53, 61, 71), (2, 4, 8)
+    moduli = (53, 61, 71)
+    unit_counts = (2, 4, 8)
     if options.what == "quick":
-        moduli, unit_counts = (11, 13, 17), (1, 2, 3)
+        moduli = (11, 13, 17)
+        unit_counts = (1, 2, 3)
     printed: dict[str, list[tuple[float, float]]] = {"printed": [], "refused": []}
     for arm in ARMS:
         known, estimates = [], []

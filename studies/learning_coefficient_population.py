@@ -155,7 +155,8 @@ def summary(path: Path) -> list[str]:
     """A line per setting and attention rate: the median with its 95% interval over networks
     whose chains did not diverge.
     """
-    table, lines = pandas.read_csv(path), []
+    table = pandas.read_csv(path)
+    lines = []
     random = numpy.random.default_rng(0)
     for name in TITLES:
         for rate, group in table[table.setting == name].groupby("attention_rate"):

@@ -30,7 +30,8 @@ from algophase.runs.statistics import Share
 from algophase.storage.sweep_directory import SweepDirectory
 
 ROOT = Path(__file__).parents[1]
-GALLERY, IMAGES = ROOT / "gallery", ROOT / "docs" / "images"
+GALLERY = ROOT / "gallery"
+IMAGES = ROOT / "docs" / "images"
 LEARNED = 0.99  # validation accuracy
 DRAWS = 2000
 AFTER_THE_FACT = "after the fact, not planned:"
@@ -229,7 +230,8 @@ def question_stablemax(arms: Arms, table: Path) -> None:
     del table
     share = {name: (arm.validation_accuracy >= LEARNED).astype(float) for name, arm in arms.items()}
     for decay in ("decay 0", "decay 2"):
-        ours, theirs = f"StableMax, {decay}", f"cross-entropy, {decay}"
+        ours = f"StableMax, {decay}"
+        theirs = f"cross-entropy, {decay}"
         both = pandas.concat([share[ours], share[theirs]], axis=1, join="inner").to_numpy()
         print(f"learned, {ours} less {theirs}: {bootstrap(both, mean_difference)}")
     print_pizza_difference(arms, "StableMax, decay 0", "cross-entropy, decay 2")

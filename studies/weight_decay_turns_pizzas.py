@@ -74,7 +74,8 @@ def _together(
         engine = group.engine_class(list(runs), group.device, group.precision)
         if start is not None:
             engine.put([dict(network.named_parameters()) for network in start])
-        optimizer, diverged = AdamW(engine.parameters, list(runs)), torch.full((len(runs),), -1)
+        optimizer = AdamW(engine.parameters, list(runs))
+        diverged = torch.full((len(runs),), -1)
         for _ in range(epochs):
             optimizer.epoch(engine.gradients, engine.loss_and_gradient(), diverged)
         stacked = {name: value.cpu() for name, value in engine.export().items()}
@@ -99,7 +100,8 @@ def draw(table: pandas.DataFrame) -> "Figure":
     """Every network at the branch and at the end of each arm: the Pizza's share of its logits,
     products and norm.
     """
-    figure, random = new_figure(9.6, 3.0), numpy.random.default_rng(0)
+    figure = new_figure(9.6, 3.0)
+    random = numpy.random.default_rng(0)
     ends = [("before", table[table.epoch == table.epoch.min()])]
     later = table[table.epoch == table.epoch.max()]
     ends += [

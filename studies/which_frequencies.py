@@ -118,7 +118,8 @@ def main() -> None:
             seen[:, random.integers(len(sets.member), size=(500, len(sets.member)))].sum(axis=2)
             / chance
         )
-        value, ends = seen.sum(axis=1) / chance, numpy.quantile(again, [0.025, 0.975], axis=1)
+        value = seen.sum(axis=1) / chance
+        ends = numpy.quantile(again, [0.025, 0.975], axis=1)
         colors = [COLORS[5] if u == 2 else COLORS[0] for u in ratios]
         pairs.bar(range(len(ratios)), value, color=colors, width=0.7)
         pairs.errorbar(

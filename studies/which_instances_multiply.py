@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[1]
-TABLE, ARMS = ROOT / "gallery" / "groups", ROOT / "gallery" / "groups-arms"
+TABLE = ROOT / "gallery" / "groups"
+ARMS = ROOT / "gallery" / "groups-arms"
 PICTURE = ROOT / "docs" / "images" / "groups-rates.png"
 LEAST_SHARE = 0.05  # of the logits, of an instance that counts
 HIGH_RATE = 0.75
 LEAST_ACCURACY = 1.0
 DRAWS = 2000
-ABELIAN, MIXED = ("Z59", "Z60", "Z2xZ30"), ("S3xZ11", "Q8xZ7", "D5xZ7")
+ABELIAN = ("Z59", "Z60", "Z2xZ30")
+MIXED = ("S3xZ11", "Q8xZ7", "D5xZ7")
 CIRCLE, SIGN, HIGHER = "complex character", "real character", "higher"
 CYCLIC = {59: "Z59", 60: "Z60"}  # whose rows have a modulus and no group
 
@@ -140,7 +142,8 @@ def difference_of_kinds(frame: pandas.DataFrame, weights: Array | None) -> float
 def difference_of_neighbors(circles: pandas.DataFrame, weights: Array | None) -> float:
     """Of circles in abelian groups, the share that multiplies, minus that in mixed groups."""
     groups = circles.group
-    abelian, mixed = groups.isin(ABELIAN).to_numpy(), groups.isin(MIXED).to_numpy()
+    abelian = groups.isin(ABELIAN).to_numpy()
+    mixed = groups.isin(MIXED).to_numpy()
     return _difference(circles, weights, abelian, mixed)
 
 
@@ -163,7 +166,8 @@ def turning_rate(circles: pandas.DataFrame, weights: Array | None) -> float:
 
 
 def print_hypotheses(frame: pandas.DataFrame) -> None:
-    higher, high = frame[frame.kind == HIGHER], frame[frame.rate >= HIGH_RATE]
+    higher = frame[frame.kind == HIGHER]
+    high = frame[frame.rate >= HIGH_RATE]
     print(f"{len(frame):,} instances of {frame.run_id.nunique():,} networks")
     print("1. higher instances that multiply:")
     print(f"   all rates        {bootstrap(higher, share_multiplying)} of {len(higher):,}")
@@ -214,7 +218,8 @@ def print_forms(frame: pandas.DataFrame) -> None:
     """
     cyclic = frame[frame.group.isin(CYCLIC.values()) & (frame.kind == CIRCLE)]
     kinds = cyclic.form.map(kind_of)
-    clocks, pizzas = kinds == "Clock", kinds == "Pizza"
+    clocks = kinds == "Clock"
+    pizzas = kinds == "Pizza"
     opposite = (clocks & cyclic.adds) | (pizzas & cyclic.multiplies)
     between = ~cyclic.adds & ~cyclic.multiplies
     differs = opposite | ((clocks | pizzas) & between) | ((kinds == "hybrid") & ~between)
@@ -284,10 +289,8 @@ def _finds_few(generator: numpy.random.Generator, share: float) -> bool:
 
 
 def _finds_more(generator: numpy.random.Generator, circles: float, higher: float) -> bool:
-    of_circles, of_higher = (
-        _outcomes(generator, 96, 2, circles),
-        _outcomes(generator, 96, 1, higher),
-    )
+    of_circles = _outcomes(generator, 96, 2, circles)
+    of_higher = _outcomes(generator, 96, 1, higher)
     return _percentiles(generator, of_circles - of_higher)[0] > 0
 
 

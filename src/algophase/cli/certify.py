@@ -73,7 +73,8 @@ def certify(
         counts = f"{certificate.proved_wrong:,} proved wrong, {certificate.undecided:,} undecided"
         echo(counts, err=True)
     if certificate.largest_difference and certificate.share_explained:
-        largest, share = certificate.largest_difference[1], certificate.share_explained[0]
+        largest = certificate.largest_difference[1]
+        share = certificate.share_explained[0]
         echo(
             f"its program explains at least {share:.2%} of its logits; no logit differs by more "
             f"than {largest:.4g}",

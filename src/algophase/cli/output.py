@@ -61,7 +61,9 @@ class Drawer:
     """Draws networks into DIR/<id>; a second network of the same id gets DIR/<id>-2."""
 
     def __init__(self, directory: Path | None, image_format: str) -> None:
-        self.directory, self.format, self.drawn = directory, image_format, dict[str, int]()
+        self.directory = directory
+        self.format = image_format
+        self.drawn = dict[str, int]()
 
     def __call__(self, network: "Network", analysis: "Analysis") -> None:
         if self.directory is None:

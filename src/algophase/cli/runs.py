@@ -116,8 +116,8 @@ def runs(
         return
     conditions = [read_condition(text) for text in where or []]
     path = shipped(path)
-    opened = OpenTable(path)
-    available = opened.column_names
+    table_file = OpenTable(path)
+    available = table_file.column_names
     chosen = (
         None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     )
@@ -130,16 +130,16 @@ def runs(
     ]
     check_columns(asked, available)
     if csv is not None or as_json:
-        table = read_frame(opened, None if chosen is None else asked)
+        table = read_frame(table_file, None if chosen is None else asked)
         matching = select(table, conditions, sort)[: limit or None]
         exported = table[list(dict.fromkeys(chosen or table))].iloc[matching]
         _export(exported, csv, _rows(table))
         return
-    listed = list(dict.fromkeys(chosen or _handful(path, opened)))
+    listed = list(dict.fromkeys(chosen or _handful(path, table_file)))
     needed = [name for name in NEEDED if name in available]
-    table = read_frame(opened, [*needed, *listed, *asked])
+    table = read_frame(table_file, [*needed, *listed, *asked])
     matching = select(table, conditions, sort)
-    for line in [*_header(path, table, opened.calls()), ""]:
+    for line in [*_header(path, table, table_file.calls()), ""]:
         echo(line)
     if conditions:
         meant = " and ".join(map(str, conditions))
@@ -176,26 +176,26 @@ def _shipped_tables() -> list[str]:
     ]
 
 
-def _handful(path: Path, opened: "OpenTable") -> list[str]:
+def _handful(path: Path, table_file: "OpenTable") -> list[str]:
     """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.columns import varies
     from algophase.runs.overview import GROUP_METRICS, METRICS, SETTING_NAMES, varying
     from algophase.runs.read_runs import read_frame
     from algophase.storage.sweep_directory import SweepDirectory
 
-    available = opened.column_names
+    available = table_file.column_names
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
         names = [name for name in SETTING_NAMES if name in available]
-        table = read_frame(opened, names)
+        table = read_frame(table_file, names)
         settings = [name for name in names if varies(table[name].astype(str))]
     if "group" in settings and "modulus" not in settings:
         settings.append("modulus")  # it names the groups that are cyclic
     verdict = "verdict" if "verdict" in available else "paper_label"
     measured = list(METRICS)
     if GROUP_METRICS[0] in available:
-        on_groups = read_frame(opened, GROUP_METRICS[:1])[GROUP_METRICS[0]].notna()
+        on_groups = read_frame(table_file, GROUP_METRICS[:1])[GROUP_METRICS[0]].notna()
         if on_groups.all():  # the paper's metrics mean nothing there
             measured = ["validation_accuracy", *GROUP_METRICS]
         elif on_groups.any():

@@ -91,7 +91,8 @@ def make_app(
         networks = OwnNetworks(directory, kept, watcher, reading)
     else:
         networks = Networks(open_sweep(directory), directory, cache)
-    runs, growing = networks.data.runs, networks.arrivals is not None
+    runs = networks.data.runs
+    growing = networks.arrivals is not None
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(runs.name)}",

@@ -384,7 +384,8 @@ def _register_arrivals(app: Dash, explorer: Explorer) -> None:
         prevent_initial_call=True,
     )
     def arrive(_ticks: int, arrived: int | None) -> dict[str, Any]:
-        panel, runs = explorer.show_arrivals(), explorer.runs
+        panel = explorer.show_arrivals()
+        runs = explorer.runs
         filled: dict[str, Any] = {
             "text": panel.text,
             "done": str(panel.done),

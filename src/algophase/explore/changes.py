@@ -128,7 +128,8 @@ def keep_first(view: View, side: Side, specimen: Specimen | None, count: object)
         return view
     if specimen is None:
         return view
-    circles, off = frequencies(specimen), view.off_on(side)
+    circles = frequencies(specimen)
+    off = view.off_on(side)
     if first == leading(circles, off):
         return view
     rest = [REST] if REST in off else []

@@ -263,7 +263,8 @@ class Explorer:
         return texts
 
     def show_network(self, view: View, side: Side) -> NetworkPanel:
-        run, off = view.run_on(side), view.off_on(side)
+        run = view.run_on(side)
+        off = view.off_on(side)
         if not run:
             return NetworkPanel()
         runs = self.runs

@@ -98,7 +98,8 @@ def _kind(runs: Runs, view: View, name: str, rows: Rows) -> Kind:
         color, marker = look(name)
     else:
         order = sorted({*runs.columns.codes(view.color)[1], "none"}).index(name)
-        color, marker = COLORS[order % 6], MARKERS[order % len(MARKERS)]
+        color = COLORS[order % 6]
+        marker = MARKERS[order % len(MARKERS)]
     return Kind(
         name=name,
         color=color,

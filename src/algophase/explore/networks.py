@@ -128,7 +128,8 @@ class Networks:
         self.cache = cache_directory("networks") if cache is None else cache
         self.jobs = Jobs()
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
-        self._lock, self._loading = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
 
     @property
     def data(self) -> PageData:
@@ -360,13 +361,15 @@ def _circles_in(specimen: Specimen) -> Sequence[Circle]:
 def _agrees(specimen: Specimen, analysis: Analysis) -> bool:
     """Whether a few quick numbers of a network are those of an analysis."""
     if analysis.on_group is not None:
-        means, stated_shares = specimen.mean_logits(), analysis.on_group.shares
+        means = specimen.mean_logits()
+        stated_shares = analysis.on_group.shares
         differences = means.accuracy - analysis.accuracy, means.shares.left - stated_shares.left
         return all(abs(difference) <= AGREE for difference in differences)
     for name in (IRRELEVANCE, CIRCULARITY):
         measure = quantity(name).measure
         assert measure is not None
-        measured, stated = float(measure(specimen)), analysis.metrics[name]
+        measured = float(measure(specimen))
+        stated = analysis.metrics[name]
         both_undefined = math.isnan(measured) and math.isnan(stated)
         if not both_undefined and not abs(measured - stated) <= AGREE:
             return False
@@ -379,7 +382,8 @@ def _unlike(specimen: Specimen, row: Mapping[str, Any]) -> str:
     label: str = specimen.analysis.label
     label_in_table = row.get("verdict")
     if label_in_table is None:
-        label, label_in_table = specimen.analysis.paper_label, row.get("paper_label")
+        label = specimen.analysis.paper_label
+        label_in_table = row.get("paper_label")
     if row.get("diverged_at") is not None:
         return (
             f"training diverged at epoch {row['diverged_at']}: these are the weights it was "

@@ -71,7 +71,8 @@ class OwnNetworks(Networks):
         self._problems = list[str]()
         self._from_before = 0
         self._current = ""
-        self._ended, self._stop = threading.Event(), threading.Event()
+        self._ended = threading.Event()
+        self._stop = threading.Event()
         self._changing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._data_of = 0  # how many rows and problems `_data` has

@@ -203,14 +203,16 @@ class Site:
         self._populations: dict[Path, tuple[object, Population]] = {}
         self._names: dict[str, Path] = {}  # in addresses
         self._open: dict[str, tuple[object, Answer, Networks]] = {}
-        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._map = self._make_map()
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         sweep_path = SWEEP.fullmatch(str(environ.get("PATH_INFO", "")))
         if sweep_path is None:
             return self._map.wsgi_app(environ, start)
-        name, rest = sweep_path[1], sweep_path[2] or "/"
+        name = sweep_path[1]
+        rest = sweep_path[2] or "/"
         try:
             page = self._page(name, fresh=rest == "/")
         except InputError as error:
@@ -244,7 +246,8 @@ class Site:
             start = re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip(".-") or "sweep"
             name, number = start, 2
             while name in self._names:
-                name, number = f"{start}-{number}", number + 1
+                name = f"{start}-{number}"
+                number = number + 1
             self._names[name] = path
             return name
 

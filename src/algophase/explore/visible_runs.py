@@ -196,7 +196,8 @@ def resolve(runs: Runs, view: View) -> View:
     """A view that names only columns of these runs, with a problem more for each name that was
     dropped.
     """
-    problems, filters = list(view.problems), list[Condition]()
+    problems = list(view.problems)
+    filters = list[Condition]()
     for condition in view.filters:
         try:
             runs.select([condition])
@@ -204,7 +205,8 @@ def resolve(runs: Runs, view: View) -> View:
             problems.append(f"{error}; this filter is left out")
         else:
             filters.append(condition)
-    along, by_color = axes(runs), colors(runs)
+    along = axes(runs)
+    by_color = colors(runs)
     for name, columns in (("x", along), ("y", along), ("color", by_color)):
         column = getattr(view, name)
         if column and column not in columns:

@@ -35,10 +35,12 @@ def model_card(
     verdict, paper = analysis.verdict, analysis.paper.title
     record = analysis.to_dict()
     on_group = record.get("on_group")
-    head, instances = INSTANCE_HEAD, instance_rows(record["instances"])
+    head = INSTANCE_HEAD
+    instances = instance_rows(record["instances"])
     picture = "Correct logits by a - b and a + b"
     if on_group is not None:
-        head, instances = GROUP_HEAD, group_rows(on_group["instances"])
+        head = GROUP_HEAD
+        instances = group_rows(on_group["instances"])
         picture = "Mean logits, with elements by cosets"
     lines = [
         *_metadata(analysis, license),
@@ -136,7 +138,8 @@ def _what(network: Network) -> str:
 
 
 def _metrics(analysis: Analysis) -> list[list[str]]:
-    rows, name = list[list[str]](), ""
+    rows = list[list[str]]()
+    name = ""
     for row in metric_rows(analysis, every=True):
         name = row.name or name
         rows.append([f"{name}, {row.which}" if row.which else name, row.value])

@@ -241,7 +241,7 @@ def _latents(decoder: Any, width: int, activations: Any) -> Array:
 
 def _capture(latents: Array, block: Array) -> float:
     """|Q S^T|^2 / r of one feature with directions Q (r, d): see above."""
-    inside = latents @ block.T  # (N, r): Q times what is left of each latent
+    projected = latents @ block.T  # (N, r): Q times what is left of each latent
     left = np.ones(len(latents))  # squared length of what is left of each latent
     chosen: list[Array] = []
     captured = 0.0
@@ -249,17 +249,17 @@ def _capture(latents: Array, block: Array) -> float:
         can_be_chosen = left >= LEAST_OUTSIDE
         if not can_be_chosen.any():
             break
-        gains = np.square(inside).sum(axis=1) / np.maximum(left, LEAST_OUTSIDE)
+        gains = np.square(projected).sum(axis=1) / np.maximum(left, LEAST_OUTSIDE)
         best = int(np.where(can_be_chosen, gains, -1.0).argmax())
         direction = latents[best]
-        for other in chosen:
-            direction = direction - (direction @ other) * other
+        for earlier in chosen:
+            direction = direction - (direction @ earlier) * earlier
         direction = direction / np.linalg.norm(direction)
         chosen.append(direction)
         in_block = block @ direction
         captured += float(in_block @ in_block)
         along = latents @ direction
-        inside = inside - along[:, None] * in_block
+        projected = projected - along[:, None] * in_block
         left = left - np.square(along)
     return captured / len(block)
 

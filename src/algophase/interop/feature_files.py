@@ -84,7 +84,8 @@ def export_features(truths: Iterable[KnownFeatures], directory: str | Path) -> P
 def _file_name(network_id: str, taken: list[str]) -> str:
     """ID.safetensors; of a second network with this id, ID-2.safetensors."""
     stem = clean_id(network_id)
-    name, number = f"{stem}.safetensors", 1
+    name = f"{stem}.safetensors"
+    number = 1
     while name in taken:
         number += 1
         name = f"{stem}-{number}.safetensors"

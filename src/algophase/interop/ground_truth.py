@@ -195,7 +195,8 @@ class _Taken(NamedTuple):
 def _on_pairs(network: Network, at: str) -> _Taken:
     """Of all pairs in the order of the network's own numbers."""
     first, second = on_grid(network)
-    layer, reads = network.hidden_layer(), network.hidden_reads()
+    layer = network.hidden_layer()
+    reads = network.hidden_reads()
     stream = network.stream_layer()
     units = [part.units for part in (layer, reads) if part is not None]
     size = FLOAT64 * len(first) * max(first.shape[1], *units, 0)
@@ -246,7 +247,8 @@ def _by_role(network: Network, centered: Array, taken: _Taken) -> dict[Role, Arr
     if taken.is_shared:
         return {"both": centered[names.first] / n**0.5}
     if not taken.at_pairs:
-        first, second = centered[:n][names.first], centered[n:][names.second]
+        first = centered[:n][names.first]
+        second = centered[n:][names.second]
         return {"first": first / n**0.5, "second": second / n**0.5}
     width = centered.shape[1]
     at_elements = centered.reshape(n, n, width)[names.first][:, names.second]
@@ -275,8 +277,8 @@ def _bases(group: Group) -> dict[str, Array]:
     if group.is_cyclic:
         n = group.order
         return {str(k): frequency_basis(n, k).numpy() for k in frequencies(n)}
-    others = representations(group)[1:]
-    return {representation.name: representation.basis for representation in others}
+    nontrivial = representations(group)[1:]
+    return {representation.name: representation.basis for representation in nontrivial}
 
 
 def _features(

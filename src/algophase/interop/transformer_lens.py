@@ -51,7 +51,9 @@ def to_transformer_lens(network: Network) -> Any:
             f"network {network.id} is a {network.settings.kind} network; only a transformer has "
             "a HookedTransformer"
         )
-    lens, settings, weight = import_transformer_lens(), network.settings, network.embed.W_E
+    lens = import_transformer_lens()
+    settings = network.settings
+    weight = network.embed.W_E
     config = lens.HookedTransformerConfig(
         n_layers=settings.layers,
         d_model=settings.width,
@@ -155,14 +157,16 @@ def _copied(model: Any, task: TaskSettings, attention_rate: float) -> Transforme
                 f"this HookedTransformer has no {name}, which an attention-rate transformer has"
             )
         if theirs[name].shape != parameter.shape:
-            shape, expected = tuple(theirs[name].shape), tuple(parameter.shape)
+            shape = tuple(theirs[name].shape)
+            expected = tuple(parameter.shape)
             raise InputError(
                 f"{name} of this HookedTransformer has shape {shape}; its settings and the task "
                 f"call for {expected}"
             )
         parameter.copy_(theirs[name])
     sequence = tokens(task, all_pairs(task.modulus)).to(next(model.parameters()).device)
-    expected, ours = model(sequence)[:, -1], network(sequence)
+    expected = model(sequence)[:, -1]
+    ours = network(sequence)
     apart = (expected - ours).abs().max().item()
     if not apart <= AGREEMENT * max(1.0, expected.abs().max().item()):
         raise InputError(

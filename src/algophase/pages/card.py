@@ -79,8 +79,8 @@ def _bar(instances: Sequence[Record]) -> str:
         width = BAR_WIDTH * max(0.0, instance["share"]) / whole
         name = ", ".join(instance["representations"])
         title = f"<title>{escaped(name)}: {escaped(instance['form'])}</title>"
-        place = f'x="{left:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="{BAR_HEIGHT}"'
-        pieces.append(f'<rect {place} fill="{_color(instance["form"])}">{title}</rect>')
+        position = f'x="{left:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="{BAR_HEIGHT}"'
+        pieces.append(f'<rect {position} fill="{_color(instance["form"])}">{title}</rect>')
         left += width
     size = f'width="{BAR_WIDTH}" height="{BAR_HEIGHT}" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}"'
     label = 'aria-label="Shares of the logits by instance"'

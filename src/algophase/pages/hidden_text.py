@@ -42,7 +42,8 @@ def hidden_lines(
     attention heads, None without attention. least_persistence: that of a hole that counts.
     """
     lines = ["", "  inside the first hidden layer:"]
-    geometry, neurons = record["geometry"], record["neurons"]
+    geometry = record["geometry"]
+    neurons = record["neurons"]
     if geometry is None or neurons is None:
         lines.append("    no hidden units: only transformers and linear models have them")
     else:
@@ -70,7 +71,8 @@ def group_units_lines(record: Record) -> list[str]:
         return [*lines, "    it is not known what its hidden units read"]
     rows = []
     for cluster in record["clusters"]:
-        name, share = cluster["representation"], percent(cluster["share"])
+        name = cluster["representation"]
+        share = percent(cluster["share"])
         rows.append([name, str(cluster["dimension"] or ""), str(cluster["units"]), share])
     lines += Table(GROUP_UNITS_HEAD, rows, numbers=(1, 2, 3)).lines(indent=4)
     lines.append(
@@ -119,9 +121,11 @@ def _decimals(value: float | None, digits: int) -> str:
 
 def _means_line(geometry: Record, neurons: Record) -> str:
     """Means over the clusters."""
-    disc, torus = number(geometry["disc"]), number(geometry["torus"])
+    disc = number(geometry["disc"])
+    torus = number(geometry["torus"])
     products = number(geometry["product_share"])
-    fit, resultant = number(neurons["mean_fit"]), number(neurons["resultant"])
+    fit = number(neurons["mean_fit"])
+    resultant = number(neurons["resultant"])
     line = (
         f"    disc {disc:.4f}, torus {torus:.4f}, products {products:.2%} of the variance; "
         f"R² {fit:.4f}, phase resultant {resultant:.4f}"
@@ -130,8 +134,10 @@ def _means_line(geometry: Record, neurons: Record) -> str:
 
 
 def _progress_line(progress: Record) -> str:
-    loss, restricted = number(progress["loss"]), number(progress["restricted_loss"])
-    excluded, gini = number(progress["excluded_loss"]), number(progress["gini"])
+    loss = number(progress["loss"])
+    restricted = number(progress["restricted_loss"])
+    excluded = number(progress["excluded_loss"])
+    gini = number(progress["gini"])
     return (
         f"    loss {loss:.3g}, restricted {restricted:.3g}, excluded {excluded:.3g}; "
         f"Gini of the embedding {gini:.4f}"

@@ -58,7 +58,8 @@ def _passing(record: Record) -> list[str]:
 
 def measure_cells(measure: Record) -> list[str]:
     """Its name, value, line, value by chance, and whether it passes."""
-    value, by_chance = value_text(measure, "value"), value_text(measure, "by_chance")
+    value = value_text(measure, "value")
+    by_chance = value_text(measure, "by_chance")
     if measure["line"] is None:
         return [f"  {measure['name']}", value, "", by_chance.removeprefix("-"), ""]
     sign = "<" if measure["below"] else ">="
@@ -84,7 +85,8 @@ def notes(record: Record) -> list[str]:
 
 
 def _own(record: Record) -> list[str]:
-    accuracy, loss = accuracy_text(record["accuracy"]), loss_text(record["cross_entropy"])
+    accuracy = accuracy_text(record["accuracy"])
+    loss = loss_text(record["cross_entropy"])
     return [f"  as it is: accuracy {accuracy}, loss {loss}"]
 
 

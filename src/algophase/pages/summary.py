@@ -82,8 +82,10 @@ def _anatomy_lines(anatomy: Record) -> list[str]:
     lines = []
     relu = anatomy["second_relu"]
     if relu is not None:
-        accuracy, without = accuracy_text(relu["accuracy"]), accuracy_text(relu["accuracy_without"])
-        loss, loss_without = number(relu["cross_entropy"]), number(relu["cross_entropy_without"])
+        accuracy = accuracy_text(relu["accuracy"])
+        without = accuracy_text(relu["accuracy_without"])
+        loss = number(relu["cross_entropy"])
+        loss_without = number(relu["cross_entropy_without"])
         lines.append(
             f"    without the second ReLU: accuracy {accuracy} -> {without}, "
             f"cross-entropy {loss:.3g} -> {loss_without:.3g}"
@@ -109,7 +111,8 @@ def _anatomy_lines(anatomy: Record) -> list[str]:
 
 def _readout_text(readout: Record) -> str:
     """A cos(2t + phase), what a Pizza reads off its circle (appendix L)."""
-    amplitude, phase = number(readout["amplitude"]), number(readout["phase"])
+    amplitude = number(readout["amplitude"])
+    phase = number(readout["phase"])
     sign = "+" if phase >= 0 else "-"
     explained = percent(readout["variance_explained"])
     return f"{amplitude:.2f} cos(2t {sign} {abs(phase):.2f}), {explained} of its variance"

@@ -341,7 +341,8 @@ def _domino_figure(anatomy: Anatomy) -> Figure:
         start += size
         if start < len(order):
             edges.append(Rule(x=start - 0.5, dash="-", width=0.6))
-    w1, w2 = reading[:, :SHOWN_COMPONENTS].T, anatomy.aligned_w2[:SHOWN_COMPONENTS]
+    w1 = reading[:, :SHOWN_COMPONENTS].T
+    w2 = anatomy.aligned_w2[:SHOWN_COMPONENTS]
     rows = []
     for matrix, side, name, axis in (
         (

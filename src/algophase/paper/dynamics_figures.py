@@ -52,16 +52,17 @@ def stages(networks: Mapping[int, Network]) -> list[Stage]:
     return along_training
 
 
-def stages_figure(shown: Sequence[Stage]) -> Figure:
+def stages_figure(by_epoch: Sequence[Stage]) -> Figure:
     """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair
     of components.
     """
-    most_pairs = max(len(stage.pairs) for stage in shown)
+    most_pairs = max(len(stage.pairs) for stage in by_epoch)
     rows = []
     for row in range(most_pairs):
-        panels = [_stage_panel(stage, row) for stage in shown]
+        panels = [_stage_panel(stage, row) for stage in by_epoch]
         rows.append(panels)
-    width, height = 1.55 * len(shown) + 0.4, 1.8 * most_pairs + 0.7
+    width = 1.55 * len(by_epoch) + 0.4
+    height = 1.8 * most_pairs + 0.7
     return Figure(rows=rows, width=width, height=height, names_outside=True)
 
 
@@ -93,7 +94,8 @@ def _stage_panel(stage: Stage, row: int) -> Panel | None:
 
 def state_figure(specimen: Specimen) -> Figure:
     """Every circle of a network: its tokens above, the correct logits with it alone below."""
-    above, below = list[Panel](), list[Panel]()
+    above = list[Panel]()
+    below = list[Panel]()
     circles = specimen.analysis.circles[:MOST_CIRCLES]
     for item in circles:
         circle = item.circle
@@ -117,7 +119,8 @@ def _curve(table: "pandas.DataFrame", column: str, color: str, name: str = "") -
     """Median and quartiles over the runs, with the runs themselves behind."""
     marks = list[Mark]()
     for _, run in table.groupby("run_id"):
-        x, y = run["epoch"].to_numpy(), run[column].to_numpy()
+        x = run["epoch"].to_numpy()
+        y = run[column].to_numpy()
         marks.append(Line(x=x, y=y, color=color, width=0.5, opacity=0.12, layer=-1))
     by_epoch = quartiles(table, column)
     epochs = by_epoch.index.to_numpy()
@@ -127,9 +130,10 @@ def _curve(table: "pandas.DataFrame", column: str, color: str, name: str = "") -
     return marks
 
 
-def _epoch_axis(epochs: Sequence[int], wanted: Sequence[int] = EPOCH_TICKS) -> Axis:
-    first, last = min(epochs), max(epochs)
-    ticks = [epoch for epoch in epochs if epoch in wanted and 1.5 * epoch < last]
+def _epoch_axis(epochs: Sequence[int], tick_epochs: Sequence[int] = EPOCH_TICKS) -> Axis:
+    first = min(epochs)
+    last = max(epochs)
+    ticks = [epoch for epoch in epochs if epoch in tick_epochs and 1.5 * epoch < last]
     ticks = [*(ticks or [first]), last]
     return Axis(
         name="epoch",
@@ -210,7 +214,8 @@ def companions_figure(table: "pandas.DataFrame") -> Figure:
         title="an accompanying circle exists",
     )
     having = table[table["accompanying"] > 0]
-    accuracies, costs = list[Mark](), list[Mark]()
+    accuracies = list[Mark]()
+    costs = list[Mark]()
     if len(having):
         accuracies += _curve(having, "accuracy", COLORS[6], "whole network")
         accuracies += _curve(having, "accuracy_without_accompanying", COLORS[3], "without them")

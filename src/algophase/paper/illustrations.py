@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIRST, SECOND, ANSWER = COLORS[0], COLORS[1], COLORS[5]
+FIRST = COLORS[0]
+SECOND = COLORS[1]
+ANSWER = COLORS[5]
 SLICES = "twilight_shifted"  # cyclic, as labels are
 
 
@@ -70,7 +72,8 @@ def _arrow(
 def _arc(axes: "Axes", start: float, turn: float, radius: float, color: str) -> None:
     """An arrow clockwise from `start` through `turn`, both in whole turns from the top."""
     angle = 2 * math.pi * torch.linspace(start, start + turn, 200)
-    x, y = radius * angle.sin(), radius * angle.cos()
+    x = radius * angle.sin()
+    y = radius * angle.cos()
     axes.plot(x[:-6], y[:-6], color=color, linewidth=1.8)
     style = {"arrowstyle": "-|>", "color": color, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
     tip = (x[-1].item(), y[-1].item())

@@ -70,7 +70,8 @@ _A, _B, _BETA, _DELTA = (
     "network:model-beta",
     "network:model-delta",
 )
-_FIXED, _LINEAR = "sweep:fixed-width", " ".join(f"sweep:linear-{name}" for name in LINEAR_MODELS)
+_FIXED = "sweep:fixed-width"
+_LINEAR = " ".join(f"sweep:linear-{name}" for name in LINEAR_MODELS)
 _SHAPES = "network:line-like network:three-dimensional"
 _alone = "Correct logits of {} after circle isolation".format
 

@@ -33,7 +33,8 @@ class Spread(tuple[float, ...]):
     def __format__(self, form: str) -> str:
         if not self:
             return "no circle"
-        low, high = format(min(self), form), format(max(self), form)
+        low = format(min(self), form)
+        high = format(max(self), form)
         return low if low == high else f"{low} to {high}"
 
 

@@ -177,15 +177,16 @@ def _over(term: str, step: int) -> str:
 
 
 def isolated_figure(
-    exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()
+    exhibit: Exhibit, circles: Sequence[CircleEvidence], notes: Sequence[str] = ()
 ) -> Figure:
     """One column per circle. notes: a further line of each column's title."""
-    return plates_figure(take(exhibit, shown, notes))
+    return plates_figure(take(exhibit, circles, notes))
 
 
 def plates_figure(taken: Plates) -> Figure:
     plates = taken.plates
-    above, below = list[Panel](), list[Panel]()
+    above = list[Panel]()
+    below = list[Panel]()
     for plate in plates:
         logits = logits_in_steps(plate.logits, plate.order)
         above.append(replace(logits, title=plate.title))

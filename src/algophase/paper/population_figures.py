@@ -67,7 +67,8 @@ def rate_panel(kinds: Kinds, measure: str, transition: Transition | None, lowest
     drawn = []
     for kind, runs in kinds.items():
         color, marker = KINDS[kind]
-        rates, values = runs["_rate"].to_numpy(), runs[measure].to_numpy()
+        rates = runs["_rate"].to_numpy()
+        values = runs[measure].to_numpy()
         drawn.append(Kind(name=kind, color=color, marker=marker, x=rates, y=values, opacity=0.7))
     panel = metric_by_rate(
         drawn,
@@ -138,7 +139,8 @@ def plane_panel(runs: Runs, measure: str, boundary: Boundary) -> Panel:
     if curve is not None:
         rates, widths = curve
         in_range = (rates >= 0) & (rates <= 1)
-        x, y = rates[in_range], widths[in_range]
+        x = rates[in_range]
+        y = widths[in_range]
         marks.append(Line(x=x, y=y, color=WHITE, width=3.2))
         name = f"transition (logistic): {SYMMETRIC}, {INSIDE}"
         marks.append(Line(x=x, y=y, color=LINE, width=1.6, name=name))
@@ -157,8 +159,10 @@ def unfiltered_figure(
     title = "width 128 (blue: circular, gray: not)"
     above = _rate_row(title, kinds, transitions, _lowest_symmetricity([kinds]))
     lines = lines_by_width(wide)
-    first, *others = (plane_panel(wide, measure, lines[measure]) for measure in MEASURES)
-    return Figure(rows=[above, [replace(first, title=wide_name), *others]], width=WIDTH, height=5.2)
+    first, *other_planes = (plane_panel(wide, measure, lines[measure]) for measure in MEASURES)
+    return Figure(
+        rows=[above, [replace(first, title=wide_name), *other_planes]], width=WIDTH, height=5.2
+    )
 
 
 def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> Figure:
@@ -213,7 +217,8 @@ def linear_figure(models: Mapping[str, Runs]) -> Figure:
     across = Axis(limits=SHARES, ticks=[0, 0.5, 1], tick_names=["0", "0.5", "1"])
     named = replace(across, name=label(IRRELEVANCE))
     upwards = Axis(name="circularity", limits=(lowest - margin, 1 + margin))
-    above, below = list[Panel](), list[Panel]()
+    above = list[Panel]()
+    below = list[Panel]()
     for column, (title, runs) in enumerate(models.items()):
         irrelevance = runs[IRRELEVANCE].to_numpy(float)
         points = Points(

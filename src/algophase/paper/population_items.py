@@ -177,7 +177,8 @@ def typical_irrelevance(spaces: Spaces, algorithm: str, limit: float) -> Measure
     within = falls_short(values, limit) if algorithm == "Pizza" else reaches(values, limit)
     spread = "no runs"
     if len(runs):
-        low, high = values.quantile(0.05), values.quantile(0.95)
+        low = values.quantile(0.05)
+        high = values.quantile(0.95)
         spread = f"5% to 95% of them: {low:.2f} to {high:.2f}"
     return measured(runs.share(within), spread=spread)
 

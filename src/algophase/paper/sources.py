@@ -109,7 +109,8 @@ class Sources:
                 raise InputError(f"{path} is not a directory")
         self.gallery = gallery or default_gallery()
         self.own = {path: SweepDirectory(path).description()["space"]["name"] for path in own}
-        self.unused, self.released = dict(self.own), released  # unused: until an item asks
+        self.unused = dict(self.own)  # until an item asks
+        self.released = released
         self._networks: dict[str, Exhibit] = {}
         self._runs: dict[str, Runs] = {}
         # Filled by `paper.measure`.
@@ -215,11 +216,11 @@ class Sources:
         """The runs of a space's sweep that have an outcome. columns: what they must record."""
         path = self._directory(space)
         if space not in self._runs:
-            opened = OpenTable(path)
-            table = to_pandas(opened.read(), path)
+            table_file = OpenTable(path)
+            table = to_pandas(table_file.read(), path)
             space_description = SweepDirectory(path).description()["space"]
             indices = table["index"].tolist()
-            unfair = unfair_sample(space_description, indices, opened.calls())
+            unfair = unfair_sample(space_description, indices, table_file.calls())
             about = f"{space}, no fair sample of it yet" if unfair else space
             source = (
                 f"{len(table):,} runs of "
@@ -244,7 +245,8 @@ class Sources:
                 "--snapshot EPOCH ..."
             )
         table = arrow_table.to_pandas()
-        runs, epochs = table["run_id"].nunique(), table["epoch"].nunique()
+        runs = table["run_id"].nunique()
+        epochs = table["epoch"].nunique()
         source = f"{runs:,} runs of {space} at {epochs} epochs each"
         return Runs(f"the moments of {space}", table, len(table), source=source)
 

@@ -35,7 +35,8 @@ MOST_TICKS = 12
 ROW_HEIGHT = 0.72  # of a class, from one row to the next
 MOST_WITH_NAMES = 64  # elements whose names show on hover
 BELOW = Legend(where="below", columns=6)
-IN_TABLES, IN_LOGITS = COLORS[2], FORMS["short cycle"][0]  # no class has these colors
+IN_TABLES = COLORS[2]
+IN_LOGITS = FORMS["short cycle"][0]  # no class has these colors
 # By what the logits are functions of, the eight orthogonal classes and the offsets
 CLASS_COLORS = {
     "characters": COLORS[0],
@@ -159,7 +160,8 @@ class ByClass:
 def by_class_panel(function: ByClass, title: str, caption: str, alt: str) -> Panel:
     """Mean logits F(u), u = x^-1 z y^-1, one row per class: a character is one value in each."""
     classes = len(function.class_names)
-    points, means = list[Mark](), list[Mark]()
+    points = list[Mark]()
+    means = list[Mark]()
     for number in range(classes):
         members = np.flatnonzero(function.class_of == number)
         # By value, so that the spread within the class is seen
@@ -261,7 +263,8 @@ def _pairs(coset_map: CosetMap) -> NDArray[Any]:
     labels = np.array(list(coset_map.names), dtype=object)
     if n > MOST_WITH_NAMES:
         labels = coset_map.elements.astype(np.int16)
-    rows, columns = np.broadcast_to(labels[:, None], (n, n)), np.broadcast_to(labels, (n, n))
+    rows = np.broadcast_to(labels[:, None], (n, n))
+    columns = np.broadcast_to(labels, (n, n))
     return np.stack([rows, columns], axis=-1)
 
 

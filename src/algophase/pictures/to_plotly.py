@@ -303,7 +303,9 @@ def _line(mark: marks.Line, scatter: Callable[..., Any]) -> Any:
 
 def _band(mark: marks.Band, scatter: Callable[..., Any]) -> list[Any]:
     """Two invisible curves with a fill between them."""
-    x, low, high = short(mark.x), short(mark.low), short(mark.high)
+    x = short(mark.x)
+    low = short(mark.low)
+    high = short(mark.high)
     invisible = {"mode": "lines", "line": {"width": 0, "color": mark.color}}
     below = scatter(x=x, y=low, hoverinfo="skip", showlegend=False, **invisible)
     above = scatter(

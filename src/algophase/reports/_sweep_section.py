@@ -90,9 +90,9 @@ class Sweep:
 
 def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
-    opened = OpenTable(path)
-    refuse_moments(opened.column_names, path)
-    frame = to_pandas(opened.read(), path)
+    table_file = OpenTable(path)
+    refuse_moments(table_file.column_names, path)
+    frame = to_pandas(table_file.read(), path)
     name = path.resolve().name
     table = Runs(name, frame, len(frame))
     description = None
@@ -101,7 +101,7 @@ def read_sweep(path: Path) -> Sweep:
     if path.is_dir():
         directory = SweepDirectory(path)
         description = directory.description() if directory.exists else None
-        calls = [record for record in opened.calls() if isinstance(record, Mapping)]
+        calls = [record for record in table_file.calls() if isinstance(record, Mapping)]
         followed = directory.moments()
         if followed is not None:
             moments = Runs(name, followed.to_pandas(), followed.num_rows)

@@ -37,7 +37,8 @@ from algophase.runs.runs import Runs
 
 MOST_GROUPS = 4
 MOST_LETTERS = 80  # of two names side by side in the legend
-SYMMETRIC, IRRELEVANT = (SYMMETRICITY, BARE), (IRRELEVANCE, WRONG_LOGIT)
+SYMMETRIC = (SYMMETRICITY, BARE)
+IRRELEVANT = (IRRELEVANCE, WRONG_LOGIT)
 
 
 def _short_phase(measure: str) -> str:
@@ -65,10 +66,12 @@ def comparison_figure(comparison: Comparison) -> Figure:
     for group in groups:
         measures = _measures(group)
         single_runs = [_runs(comparison, group, measure) for measure in measures]
-        inside = [_inside(comparison, group, measure) for measure in measures]
+        shares_inside = [_inside(comparison, group, measure) for measure in measures]
         single_runs[0] = _titled(single_runs[0], group.label)
         # A single group fills two rows; of several, each has one.
-        rows += [single_runs, inside] if len(groups) == 1 else [[*single_runs, *inside]]
+        rows += (
+            [single_runs, shares_inside] if len(groups) == 1 else [[*single_runs, *shares_inside]]
+        )
     rows[0][0] = replace(rows[0][0], marks=[*rows[0][0].marks, *_side_entries(comparison)])
     shares = compared_shares(comparison, groups)
     share_names = shares.y.tick_names or ()
@@ -154,7 +157,8 @@ def _runs(comparison: Comparison, group: MatchedRuns, measure: str) -> Panel:
             lacking.append(name)
         points = _points(group, side, measure)
         if points is not None:
-            x, y = points["_rate"].to_numpy(), points[measure].to_numpy()
+            x = points["_rate"].to_numpy()
+            y = points[measure].to_numpy()
             kind = Kind(name=name, color=color, marker=marker, x=x, y=y, opacity=0.55)
             kinds.append(kind)
         boundary = None if row is None else row.sides[side]

@@ -81,10 +81,8 @@ def isolated_logits_figure(specimen: Specimen) -> Figure:
     for item in drawn_circles(specimen):
         answer = specimen.only([item])
         k = order_frequency(item)
-        x, y = (
-            Axis(name=f"{_times(k, 'a + b')} mod {p}"),
-            Axis(name=f"{_times(k, 'a − b')} mod {p}"),
-        )
+        x = Axis(name=f"{_times(k, 'a + b')} mod {p}")
+        y = Axis(name=f"{_times(k, 'a − b')} mod {p}")
         if math.gcd(k, p) > 1:  # residues share a place on the circle: positions are an order alone
             x = Axis(name=f"a + b, by {k}(a + b) mod {p}", ticks=[])
             y = Axis(name=f"a − b, by {k}(a − b) mod {p}", ticks=[])

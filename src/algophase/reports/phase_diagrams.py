@@ -158,7 +158,8 @@ def _bin_edges(values: Sequence[float] | Floats) -> Floats:
     """Of a histogram of all these values, (BINS + 1,)."""
     low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
     if high - low < 1e-6 * max(1.0, abs(high)):
-        low, high = low - 0.5, high + 0.5
+        low = low - 0.5
+        high = high + 0.5
     return numpy.linspace(low, high, BINS + 1)
 
 

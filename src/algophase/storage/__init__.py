@@ -134,8 +134,8 @@ def _given_group(asked: object) -> Group:
     """As `given_group` takes it, or the file of a network whose answers form the group."""
     if not isinstance(asked, str | Path) or Path(asked).suffix not in SUFFIXES:
         return given_group(asked)
-    other = load_file(NetworkFile(Path(asked)))
-    return group_of_answers(other)
+    network = load_file(NetworkFile(Path(asked)))
+    return group_of_answers(network)
 
 
 def _read(contents: Contents, reading: Reading) -> Network:

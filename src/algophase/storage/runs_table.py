@@ -98,10 +98,10 @@ def shard_paths(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     shards = path.glob(f"runs-*/{RUNS_FILE}")
-    others = [entry for entry in path.glob("*.parquet") if not entry.name.startswith(".")]
-    if path / RUNS_FILE in others and path / MOMENTS_FILE in others:  # itself a shard
-        others.remove(path / MOMENTS_FILE)
-    return sorted([*shards, *others])
+    files = [entry for entry in path.glob("*.parquet") if not entry.name.startswith(".")]
+    if path / RUNS_FILE in files and path / MOMENTS_FILE in files:  # itself a shard
+        files.remove(path / MOMENTS_FILE)
+    return sorted([*shards, *files])
 
 
 def moments_files(path: Path) -> list[Path]:
