@@ -18,8 +18,10 @@ from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.runs.laws import with_keys
+from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -43,21 +45,14 @@ def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequenc
     bottom = numpy.zeros(len(groups))
     for verdict in verdicts:
         numbers = [list(labels).count(verdict) for labels in groups.values()]
-        share = numpy.array(
-            [number / len(labels) for number, labels in zip(numbers, groups.values(), strict=True)]
-        )
+        sizes = [len(labels) for labels in groups.values()]
+        share = numpy.array(numbers) / numpy.array(sizes)
         axes.bar(range(len(groups)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
         for position, (number, part, low) in enumerate(zip(numbers, share, bottom, strict=True)):
             if part > 0.06:
-                axes.text(
-                    position,
-                    low + part / 2,
-                    f"{number:,}",
-                    ha="center",
-                    va="center",
-                    color="white",
-                    fontweight="bold",
-                )
+                middle = low + part / 2
+                text = axes.text(position, middle, f"{number:,}", color="white", fontweight="bold")
+                text.set(ha="center", va="center")
         bottom += share
     axes.set_xticks(range(len(groups)), list(groups))
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
@@ -66,11 +61,8 @@ def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequenc
 def by_heads(axes: "Axes") -> None:
     runs = accurate("heads").frame
     runs = runs[runs.attention_rate > HIGH]
-    stacked(
-        axes,
-        {str(count): group.verdict for count, group in runs.groupby("heads")},
-        ("Clock", "hybrid", "Pizza"),
-    )
+    by_count = {str(count): group.verdict for count, group in runs.groupby("heads")}
+    stacked(axes, by_count, ("Clock", "hybrid", "Pizza"))
     axes.set(
         xlabel="heads",
         ylabel=f"share of networks at rates above {HIGH}",
@@ -80,12 +72,11 @@ def by_heads(axes: "Axes") -> None:
 
 def boundaries(axes: "Axes", name: str, column: str) -> None:
     runs = accurate(name).frame
-    for number, (label, (marker, color, before)) in enumerate(STEPS.items()):
+    for number, (label, (marker, color, is_still)) in enumerate(STEPS.items()):
         values, rates = [], []
         for value, group in runs.groupby(column):
-            boundary = phase_boundary(
-                group.attention_rate.to_numpy(), before(group).to_numpy(float)
-            )
+            inside = is_still(group).to_numpy(float)
+            boundary = phase_boundary(group.attention_rate.to_numpy(), inside)
             if boundary.rate is not None and boundary.rate.interval is not None:
                 values.append(float(value))
                 rates.append((boundary.rate.value, *boundary.rate.interval))
@@ -107,17 +98,16 @@ def boundaries(axes: "Axes", name: str, column: str) -> None:
 
 def by_modulus(axes: "Axes") -> None:
     runs, _ = with_keys(accurate("moduli"))
-    for rate, marker, color in (
-        (0.0, "s", COLORS[1]),
-        (0.5, "^", COLORS[5]),
-        (1.0, "o", COLORS[0]),
-    ):
+    looks = ((0.0, "s", COLORS[1]), (0.5, "^", COLORS[5]), (1.0, "o", COLORS[0]))
+    for rate, marker, color in looks:
         at_rate = runs[runs["attention_rate"] == rate]
         groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in at_rate.groupby("modulus")]
+        positions = [p + 1.2 * (rate - 0.5) for p, _ in groups]
         means = numpy.array([keys.mean() for _, keys in groups])
-        spread = numpy.array([1.96 * keys.std(ddof=1) / len(keys) ** 0.5 for _, keys in groups])
+        errors = [1.96 * keys.std(ddof=1) / len(keys) ** 0.5 for _, keys in groups]
+        spread = numpy.array(errors)
         axes.errorbar(
-            [p + 1.2 * (rate - 0.5) for p, _ in groups],
+            positions,
             means,
             spread,
             fmt=f"{marker}-",
@@ -226,30 +216,12 @@ def draw_heads() -> "Figure":
         axes.legend(frameon=False, ncols=2, loc="upper center")
     runs = read_runs(ROOT / "gallery" / "heads-short")
     random = numpy.random.default_rng(0)
-    for count, marker, color in (
-        (1, "s", COLORS[1]),
-        (2, "^", COLORS[5]),
-        (4, "o", COLORS[0]),
-        (8, "D", COLORS[2]),
-    ):
-        networks = runs[runs.heads == count]
-        pairs = [
-            ((numpy.array(row["hidden.heads.frequency"]) == leading[0]).sum(), part)
-            for _, row in networks.iterrows()
-            for leading, part in zip(
-                row["instances.frequencies"], row["instances.pizza_part"], strict=True
-            )
-        ]
-        followers, parts = numpy.array(pairs, dtype=float).T
+    looks = ((1, "s", COLORS[1]), (2, "^", COLORS[5]), (4, "o", COLORS[0]), (8, "D", COLORS[2]))
+    for count, marker, color in looks:
+        followers, parts = followers_and_parts(runs[runs.heads == count])
         shift = 0.12 * (numpy.log2(count) - 1.5) + random.uniform(-0.04, 0.04, len(parts))
-        right.scatter(
-            followers + shift,
-            parts,
-            16,
-            marker=marker,
-            color=color,
-            label=f"{count} head{'s' * (count > 1)}",
-        )
+        label = f"{count} head{'s' * (count > 1)}"
+        right.scatter(followers + shift, parts, 16, marker=marker, color=color, label=label)
     for line in (1 / 3, 2 / 3):
         right.axhline(line, color=GRAY, linewidth=0.9, linestyle=":")
     right.set_xticks(range(5))
@@ -257,6 +229,21 @@ def draw_heads() -> "Figure":
     right.set_title("no head: Pizza; two heads: Clock")
     right.legend(frameon=False, loc="upper right")
     return figure
+
+
+def followers_and_parts(networks: "pandas.DataFrame") -> tuple[Floats, Floats]:
+    """Of every instance of these networks: how many heads follow its leading frequency, and the
+    Pizza's part of its circle.
+    """
+    pairs = []
+    for _, row in networks.iterrows():
+        of_heads = numpy.array(row["hidden.heads.frequency"])
+        instances = zip(row["instances.frequencies"], row["instances.pizza_part"], strict=True)
+        for frequencies, part in instances:
+            followers = (of_heads == frequencies[0]).sum()
+            pairs.append((followers, part))
+    followers_of, parts = numpy.array(pairs, dtype=float).T
+    return followers_of, parts
 
 
 def main() -> None:

@@ -32,9 +32,15 @@ TABLE = ROOT / "gallery" / "trios"
 PICTURE = ROOT / "docs" / "images" / "trios.png"
 ARMS = ("sum", "unrelated")
 THRESHOLDS = (0.01, 0.05)  # of the logits, of a key frequency
+QUESTIONS = {
+    "trio": "all three are keys",
+    "pair": "k and l are keys",
+    "third": "the third is a key",
+}
 LEVEL = 0.01
 DRAWS = 2000
 COLOR = {"sum": COLORS[5], "unrelated": COLORS[0]}
+TRIO = {"sum": "k, l, k + l", "unrelated": "k, l, unrelated"}
 MARKER = {"sum": "o", "unrelated": "s"}
 
 
@@ -80,8 +86,10 @@ def mcnemar(pairs: pandas.DataFrame) -> float:
     """The exact two-sided p-value of equal shares in both arms, from the pairs that differ."""
     from scipy.stats import binomtest
 
-    only_sum = int((pairs["sum"].astype(bool) & ~pairs["unrelated"].astype(bool)).sum())
-    only_unrelated = int((~pairs["sum"].astype(bool) & pairs["unrelated"].astype(bool)).sum())
+    of_sum = pairs["sum"].astype(bool)
+    of_unrelated = pairs["unrelated"].astype(bool)
+    only_sum = int((of_sum & ~of_unrelated).sum())
+    only_unrelated = int((~of_sum & of_unrelated).sum())
     differing = only_sum + only_unrelated
     if not differing:
         return 1.0
@@ -119,11 +127,7 @@ def report(runs: pandas.DataFrame) -> None:
                 f"  {arm}: {len(accurate)} of {len(of_arm)} networks are accurate; planted keys "
                 f"left {survivors.to_dict()}, keys in all {accurate['keys'].mean():.2f}"
             )
-        for column, question in (
-            ("trio", "all three are keys"),
-            ("pair", "k and l are keys"),
-            ("third", "the third is a key"),
-        ):
+        for column, question in QUESTIONS.items():
             print(f"  {question}: {compare(paired(ends, column))}")
         for verdict in ("Clock", "hybrid", "Pizza"):
             for arm in ARMS:
@@ -144,29 +148,18 @@ def draw(runs: pandas.DataFrame, moments: pandas.DataFrame) -> "Figure":
             count = int((of_arm.survivors == survivors).sum())
             share = count / len(of_arm)
             low, high = wilson(count, len(of_arm))
-            label = {"sum": "k, l, k + l", "unrelated": "k, l, unrelated"}[arm]
-            left.bar(
-                survivors + shift,
-                share,
-                width=0.36,
-                color=COLOR[arm],
-                label=label if survivors == 0 else None,
-            )
-            left.errorbar(
-                survivors + shift,
-                share,
-                [[share - low], [high - share]],
-                fmt="none",
-                ecolor="0.2",
-                linewidth=0.9,
-            )
+            label = TRIO[arm] if survivors == 0 else None
+            x = survivors + shift
+            left.bar(x, share, width=0.36, color=COLOR[arm], label=label)
+            reach = [[share - low], [high - share]]
+            left.errorbar(x, share, reach, fmt="none", ecolor="0.2", linewidth=0.9)
         by_epoch = along[along.arm == arm].groupby("epoch").trio
         shares = by_epoch.mean()
         right.plot(
             shares.index, shares, color=COLOR[arm], marker=MARKER[arm], markersize=4, linewidth=1
         )
-        ends_of = [wilson(int(some.sum()), len(some)) for _, some in by_epoch]
-        lows, highs = zip(*ends_of, strict=True)
+        intervals = [wilson(int(trios.sum()), len(trios)) for _, trios in by_epoch]
+        lows, highs = zip(*intervals, strict=True)
         right.fill_between(shares.index, lows, highs, color=COLOR[arm], alpha=0.2, linewidth=0)
     left.set_xticks(range(4))
     left.set(
@@ -194,12 +187,9 @@ def power(seed: int = 0) -> None:
         for ratio in (0.25, 0.5, 0.75):
             rejected = 0
             for _ in range(400):
-                pairs = pandas.DataFrame(
-                    {
-                        "sum": random.random(256) < ratio * unrelated,
-                        "unrelated": random.random(256) < unrelated,
-                    }
-                )
+                of_sum = random.random(256) < ratio * unrelated
+                of_unrelated = random.random(256) < unrelated
+                pairs = pandas.DataFrame({"sum": of_sum, "unrelated": of_unrelated})
                 rejected += mcnemar(pairs) < LEVEL
             print(
                 f"{unrelated:.0%} of unrelated trios survive, {ratio:g} times as many of those "

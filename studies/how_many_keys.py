@@ -20,6 +20,7 @@ import pandas
 from numpy.typing import NDArray
 
 from algophase import Runs, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.group import is_prime
 from algophase.core.palette import COLORS, GRAY
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
@@ -69,10 +70,6 @@ class Cell:
     numbers: NDArray[numpy.int64]
 
 
-def is_prime(number: int) -> bool:
-    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))
-
-
 def read_keys(tables: Path, names: Sequence[str]) -> pandas.DataFrame:
     """Accurate networks of those tables that exist: table, modulus, rate, keys and their number."""
     frames = []
@@ -114,7 +111,8 @@ def fit_laws(cells: Sequence[Cell]) -> Fits:
     keys = numpy.array([cell.numbers.sum() for cell in cells], dtype=float)
     squares = float(sum((cell.numbers**2).sum() for cell in cells))
     groups = sorted({cell.group for cell in cells})
-    member = numpy.array([[cell.group == group for cell in cells] for group in groups], dtype=float)
+    is_member = [[cell.group == group for cell in cells] for group in groups]
+    member = numpy.array(is_member, dtype=float)
 
     of_group = member @ runs
     level = (member @ keys) / of_group
@@ -142,9 +140,8 @@ def fit_laws(cells: Sequence[Cell]) -> Fits:
         count = len(groups) + parameters[law]
         aic[law] = runs.sum() * math.log(rest / runs.sum()) + 2 * count
     least = min(aic.values())
-    return Fits(
-        {law: value - least for law, value in aic.items()}, float(slope), float(EXPONENTS[best])
-    )
+    above_least = {law: value - least for law, value in aic.items()}
+    return Fits(above_least, float(slope), float(EXPONENTS[best]))
 
 
 def drawn_again(cells: Sequence[Cell], generator: numpy.random.Generator) -> list[Cell]:
@@ -170,10 +167,10 @@ def print_scaling(runs: pandas.DataFrame, seed: int = 0, draws: int = DRAWS) -> 
     moduli = sorted(runs["modulus"].unique())
     print(f"{len(runs)} networks at {len(moduli)} primes from {moduli[0]} to {moduli[-1]}")
     for law, aic in fits.aic.items():
-        low, high = interval([other.aic[law] for other in again])
+        low, high = interval([fit.aic[law] for fit in again])
         print(f"  {law:<9} AIC {aic:+.1f} above the best [{low:.1f}, {high:.1f}]")
-    slope = Estimate(fits.slope, interval([other.slope for other in again]))
-    exponent = Estimate(fits.exponent, interval([other.exponent for other in again]))
+    slope = Estimate(fits.slope, interval([fit.slope for fit in again]))
+    exponent = Estimate(fits.exponent, interval([fit.exponent for fit in again]))
     proportional = runs["number"].mean() / numpy.log(runs["modulus"]).mean()
     print(f"  log law: {slope} keys per factor e of p; proportional to log p: {proportional:.3f}")
     print(f"  power law: exponent {exponent}")
@@ -216,7 +213,8 @@ def relative_to_chance(
     rows = []
     for keys in sets:
         eligible = [key for key in keys if key in among]
-        rows.append((len([key for key in eligible if key in chosen]), share * len(eligible)))
+        observed = sum(key in chosen for key in eligible)
+        rows.append((observed, share * len(eligible)))
     return numpy.array(rows, dtype=float)
 
 
@@ -248,14 +246,14 @@ def print_cosets(runs: pandas.DataFrame, seed: int = 0) -> None:
         estimate = ratio(relative_to_chance(sets, chosen, frequencies), generator)
         print(f"    order {order:>2} ({len(chosen):>2} frequencies): {estimate}")
     for rate in sorted(runs["rate"].unique()):
-        ones = composite[composite["rate"] == rate]["number"].to_numpy(float)
-        others = prime[prime["rate"] == rate]["number"].to_numpy(float)
+        at_composite = composite[composite["rate"] == rate]["number"].to_numpy(float)
+        at_prime = prime[prime["rate"] == rate]["number"].to_numpy(float)
         again = []
         for _ in range(DRAWS):
-            first = generator.choice(ones, len(ones))
-            second = generator.choice(others, len(others))
+            first = generator.choice(at_composite, len(at_composite))
+            second = generator.choice(at_prime, len(at_prime))
             again.append(float(first.mean() - second.mean()))
-        more = Estimate(float(ones.mean() - others.mean()), interval(again))
+        more = Estimate(float(at_composite.mean() - at_prime.mean()), interval(again))
         print(f"  rate {rate:g}: keys at {COMPOSITE} less keys at {PRIME}: {more}")
 
 
@@ -325,7 +323,7 @@ def report(tables: Path, picture: Path) -> None:
         print_cosets(of_cosets)
     with house_style():
         figure = new_figure(9.6 if has_cosets else 5.6, 3.4)
-        panels = figure.subplots(1, 2 if has_cosets else 1, squeeze=False)[0]
+        (panels,) = figure.subplots(1, 2 if has_cosets else 1, squeeze=False)
         draw_numbers(panels[0], runs)
         if has_cosets:
             draw_orders(panels[1], of_cosets)
@@ -351,7 +349,8 @@ def print_power(trials: int = 200, draws: int = 200) -> None:
         for _ in range(trials):
             cells = simulated(slope, generator)
             again = [fit_laws(drawn_again(cells, generator)) for _ in range(draws)]
-            above += interval([fits.slope for fits in again])[0] > 0
+            low, _ = interval([fits.slope for fits in again])
+            above += low > 0
         print(f"  {slope:g} keys per factor e: {above / trials:.2f}")
     print("cosets: chance that the ratio's interval is above 1, 96 networks with four keys each")
     frequencies = numpy.arange(1, COMPOSITE // 2 + 1)

@@ -17,6 +17,7 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy
@@ -169,23 +170,19 @@ def main() -> None:
     printed: dict[str, list[tuple[float, float]]] = {"printed": [], "refused": []}
     for arm in ARMS:
         known, estimates = [], []
-        refused = 0
-        first_reason = ""
-        for modulus in moduli:
-            for units in unit_counts:
-                value, why = sample(modulus, units, arm, seed=modulus + units)
-                truth = SquareNetworks(modulus, units, seed=0).known
-                printed["refused" if why else "printed"].append((truth, value))
-                known.append(truth)
-                estimates.append(value)
-                refused += bool(why)
-                first_reason = first_reason or "; ".join(why)
+        refusals = []
+        for modulus, units in product(moduli, unit_counts):
+            value, why = sample(modulus, units, arm, seed=modulus + units)
+            truth = SquareNetworks(modulus, units, seed=0).known
+            printed["refused" if why else "printed"].append((truth, value))
+            known.append(truth)
+            estimates.append(value)
+            if why:
+                refusals.append("; ".join(why))
         slope, error = slope_through_zero(known, estimates)
-        print(
-            f"{arm.name}: slope {slope:.3f} +- {error:.3f} over {len(known)} networks, "
-            f"{refused} refused{': ' + first_reason if first_reason else ''}",
-            flush=True,
-        )
+        fitted = f"slope {slope:.3f} +- {error:.3f} over {len(known)} networks"
+        refused = ": ".join([f"{len(refusals)} refused", *refusals[:1]])
+        print(f"{arm.name}: {fitted}, {refused}", flush=True)
     accepted = numpy.array(printed["printed"])
     slope, error = slope_through_zero(accepted[:, 0], accepted[:, 1])
     worst = float(numpy.abs(accepted[:, 1] / accepted[:, 0] - 1).max())
@@ -193,8 +190,8 @@ def main() -> None:
         f"all {len(accepted)} that `llc` would print: slope {slope:.3f} +- {error:.3f}, "
         f"worst off by {worst:.1%}"
     )
-    off = [value / truth for truth, value in printed["refused"]]
-    within = int((numpy.abs(numpy.array(off) - 1) <= 0.1).sum())
+    off = numpy.array([value / truth - 1 for truth, value in printed["refused"]])
+    within = int((numpy.abs(off) <= 0.1).sum())
     print(f"of {len(off)} refused, {within} are within 10% of the truth")
     draw(printed, options.picture)
 

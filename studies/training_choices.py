@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,8 @@ AFTER_THE_FACT = "after the fact, not planned:"
 NAMED = ("Clock", "Pizza", "hybrid")
 GROKKING = "epoch with 99% of held-out pairs right"
 PIZZA_SHARE = "pizza_logit_share"
+
+ROUND_EPOCHS = [digit * 10**power for power in range(6) for digit in (1, 2, 5)]
 
 Array = numpy.ndarray
 Arms = Mapping[str, pandas.DataFrame]  # runs by arm, indexed by their draw
@@ -78,22 +81,25 @@ class Interval(NamedTuple):
 def read_arms(table: Path, names: Sequence[str]) -> Arms:
     """The runs of each arm. Run i of a space with n arms is arm i % n of draw i // n."""
     frame = read_runs(table)
-    frame = frame.assign(draw=frame["index"] // len(names), arm=frame["index"] % len(names))
-    return {
-        name: frame[frame.arm == number].set_index("draw").sort_index()
-        for number, name in enumerate(names)
-    }
+    count = len(names)
+    frame = frame.assign(draw=frame["index"] // count, arm=frame["index"] % count)
+    arms = {}
+    for number, name in enumerate(names):
+        arms[name] = frame[frame.arm == number].set_index("draw").sort_index()
+    return arms
 
 
 def bootstrap(rows: Array, statistic: Callable[[Array], float], seed: int = 0) -> Interval:
     """A statistic of (draws, ...) and its interval."""
+    undefined = Interval(numpy.nan, numpy.nan, numpy.nan)
     generator = numpy.random.default_rng(seed)
-    if len(rows) == 0:
-        return Interval(numpy.nan, numpy.nan, numpy.nan)
-    values = [statistic(rows[generator.integers(0, len(rows), len(rows))]) for _ in range(DRAWS)]
+    count = len(rows)
+    if count == 0:
+        return undefined
+    values = [statistic(rows[generator.integers(0, count, count)]) for _ in range(DRAWS)]
     defined = [value for value in values if not numpy.isnan(value)]
     if not defined:
-        return Interval(numpy.nan, numpy.nan, numpy.nan)
+        return undefined
     low, high = numpy.percentile(defined, [2.5, 97.5])
     return Interval(statistic(rows), float(low), float(high))
 
@@ -109,7 +115,8 @@ def mean_difference(rows: Array) -> float:
 
 def geometric_ratio(rows: Array) -> float:
     """Of pairs (draws, 2): the geometric mean of the first over the second."""
-    return float(numpy.exp(numpy.log(rows[:, 0] / rows[:, 1]).mean()))
+    logarithms = numpy.log(rows[:, 0] / rows[:, 1])
+    return float(numpy.exp(logarithms.mean()))
 
 
 def pairs(first: pandas.DataFrame, second: pandas.DataFrame, column: str) -> Array:
@@ -167,21 +174,25 @@ def question_norm(arms: Arms, table: Path) -> None:
     if moments is None:
         return
     along = moments.to_pandas().set_index("run_id")
-    early = along[along.epoch == along.epoch.min()]
+    first_epoch = along.epoch.min()
+    early = along[along.epoch == first_epoch]
     for name, arm in arms.items():
         begun = early[early.verdict == "Pizza"].index
         turned = learned(arm[arm.run_id.isin(begun)])
-        share = Share(int(turned.verdict.isin(["Clock", "hybrid"]).sum()), len(turned))
-        print(
-            f"{name}: of Pizzas at epoch {along.epoch.min()}, Clocks or hybrids at the end {share}"
-        )
+        share = Share(multiplying(turned.verdict), len(turned))
+        print(f"{name}: of Pizzas at epoch {first_epoch}, Clocks or hybrids at the end {share}")
     print(AFTER_THE_FACT)
     print_pizza_difference(arms, "norm 38", "norm 31")
     print_pizza_difference(arms, "norm 31", "decay 2")
     for name, arm in arms.items():
-        turned = int(early.verdict.reindex(arm.run_id).isin(["Clock", "hybrid"]).sum())
-        print(f"{name}: Clocks or hybrids at epoch {along.epoch.min()} {Share(turned, len(arm))}")
+        share = Share(multiplying(early.verdict.reindex(arm.run_id)), len(arm))
+        print(f"{name}: Clocks or hybrids at epoch {first_epoch} {share}")
         print(f"{name}: median training loss at the end {arm.training_loss.median():.2g}")
+
+
+def multiplying(verdicts: "pandas.Series[str]") -> int:
+    """How many are Clocks or hybrids."""
+    return int(verdicts.isin(["Clock", "hybrid"]).sum())
 
 
 def question_muon(arms: Arms, table: Path) -> None:
@@ -198,7 +209,8 @@ def question_muon(arms: Arms, table: Path) -> None:
         compare_optimizers(arms, *earliest_settings(lasting))
     for name, arm in arms.items():
         keys = arm["program.frequencies"].dropna().map(len)
-        every = Share(int((keys >= (arm.modulus.iloc[0] - 1) // 2).sum()), len(arm))
+        frequencies = (arm.modulus.iloc[0] - 1) // 2
+        every = Share(int((keys >= frequencies).sum()), len(arm))
         print(f"{name}: median number of key frequencies {keys.median():g}; every one {every}")
 
 
@@ -207,11 +219,11 @@ def earliest_settings(arms: Arms) -> list[str]:
     grok come last."""
     best = []
     for optimizer in ("AdamW", "Muon"):
-        medians = {
-            name: arm.grokked_at.astype(float).fillna(numpy.inf).median()
-            for name, arm in arms.items()
-            if name.startswith(optimizer)
-        }
+        medians = {}
+        for name, arm in arms.items():
+            if name.startswith(optimizer):
+                epochs = arm.grokked_at.astype(float).fillna(numpy.inf)
+                medians[name] = epochs.median()
         best.append(min(medians, key=lambda name: medians[name]))
     return best
 
@@ -228,77 +240,84 @@ def compare_optimizers(arms: Arms, first: str, second: str) -> None:
 
 def question_stablemax(arms: Arms, table: Path) -> None:
     del table
-    share = {name: (arm.validation_accuracy >= LEARNED).astype(float) for name, arm in arms.items()}
+    has_learned = {
+        name: (arm.validation_accuracy >= LEARNED).astype(float) for name, arm in arms.items()
+    }
     for decay in ("decay 0", "decay 2"):
         ours = f"StableMax, {decay}"
         theirs = f"cross-entropy, {decay}"
-        both = pandas.concat([share[ours], share[theirs]], axis=1, join="inner").to_numpy()
-        print(f"learned, {ours} less {theirs}: {bootstrap(both, mean_difference)}")
+        both = pandas.concat([has_learned[ours], has_learned[theirs]], axis=1, join="inner")
+        difference = bootstrap(both.to_numpy(), mean_difference)
+        print(f"learned, {ours} less {theirs}: {difference}")
     print_pizza_difference(arms, "StableMax, decay 0", "cross-entropy, decay 2")
 
 
 def question_float64(arms: Arms, table: Path) -> None:
     every_arm = dict(arms)
-    other = table.parent / "float64-all"
-    if other.exists():
-        frame = read_runs(other)
-        every_arm["all in float64"] = frame.assign(draw=frame["index"] // len(arms)).set_index(
-            "draw"
-        )
+    all_in_float64 = table.parent / "float64-all"
+    if all_in_float64.exists():
+        frame = read_runs(all_in_float64)
+        frame = frame.assign(draw=frame["index"] // len(arms))
+        every_arm["all in float64"] = frame.set_index("draw")
     for name, arm in every_arm.items():
         share = Share(int((arm.loss_jumps > 0).sum()), len(arm))
         per_network = bootstrap(arm.loss_jumps.to_numpy(float), mean)
         print(f"{name}: with a jump {share}; jumps per network {per_network}")
     first = every_arm["PyTorch's loss, float32"]
     for name, arm in every_arm.items():
-        if arm is not first:
-            both = pairs(first, arm, "loss_jumps")
-            jumps = bootstrap((both > 0).astype(float), mean_difference)
-            print(
-                f"with a jump, PyTorch's loss in float32 less {name}: {jumps} ({len(both)} pairs)"
-            )
+        if arm is first:
+            continue
+        both = pairs(first, arm, "loss_jumps")
+        jumps = bootstrap((both > 0).astype(float), mean_difference)
+        count = f"({len(both)} pairs)"
+        print(f"with a jump, PyTorch's loss in float32 less {name}: {jumps} {count}")
 
 
 def question_decay(arms: Arms, table: Path) -> None:
     del table
-    times = pandas.DataFrame({name: arm.grokked_at for name, arm in arms.items()}).astype(float)
+    times = epochs_by_arm(arms, "grokked_at")
     logs = numpy.log(times.to_numpy())
     decays = numpy.log([float(name) for name in times])
-    print(f"exponent of the time to grok: {bootstrap(logs, lambda rows: slope(rows, decays))}")
+    print(f"exponent of the time to grok: {exponent(logs, decays)}")
     complete = logs[~numpy.isnan(logs).any(axis=1)]
-    fitted = bootstrap(complete, lambda rows: slope(rows, decays))
-    print(f"  draws that grok at every decay: {fitted} ({len(complete)} of {len(logs)})")
+    count = f"({len(complete)} of {len(logs)})"
+    print(f"  draws that grok at every decay: {exponent(complete, decays)} {count}")
     from_half = decays >= numpy.log(0.5) - 1e-9
-    fitted = bootstrap(logs[:, from_half], lambda rows: slope(rows, decays[from_half]))
+    fitted = exponent(logs[:, from_half], decays[from_half])
     print(f"  weight decay of 0.5 and more: {fitted}")
-    settled = pandas.DataFrame({name: arm.settled_at for name, arm in arms.items()}).astype(float)
-    fitted = bootstrap(numpy.log(settled.to_numpy()), lambda rows: slope(rows, decays))
-    print(f"  of the time to settle: {fitted}")
+    settled = numpy.log(epochs_by_arm(arms, "settled_at").to_numpy())
+    print(f"  of the time to settle: {exponent(settled, decays)}")
     both = times[["0.1", "2"]].dropna().to_numpy()
-    print(
-        f"time at decay 0.1 over that at 2: {bootstrap(both, geometric_ratio)} ({len(both)} pairs)"
-    )
+    ratio = bootstrap(both, geometric_ratio)
+    print(f"time at decay 0.1 over that at 2: {ratio} ({len(both)} pairs)")
     verdicts = pandas.DataFrame({name: arm.verdict for name, arm in arms.items()})
     for verdict in ("Pizza", "hybrid", "Clock"):
         own = numpy.where((verdicts == verdict).to_numpy(), logs, numpy.nan)
-        fitted = bootstrap(own, lambda rows: slope(rows, decays))
-        print(
-            f"  {verdict}, by the verdict at the end: {fitted} ({(~numpy.isnan(own)).sum()} runs)"
-        )
-    rates = next(iter(arms.values())).attention_rate.reindex(times.index).to_numpy()
+        runs = f"({(~numpy.isnan(own)).sum()} runs)"
+        print(f"  {verdict}, by the verdict at the end: {exponent(own, decays)} {runs}")
+    first_arm = next(iter(arms.values()))
+    rates = first_arm.attention_rate.reindex(times.index).to_numpy()
     for word, chosen in (("below", rates < 0.5), ("from", rates >= 0.5)):
-        fitted = bootstrap(logs[chosen], lambda rows: slope(rows, decays))
-        print(f"  attention rates {word} 0.5: {fitted}")
+        print(f"  attention rates {word} 0.5: {exponent(logs[chosen], decays)}")
     print(AFTER_THE_FACT)
-    for number in range(len(decays) - 1):
+    for number, (low, high) in enumerate(pairwise(times.columns)):
         two = slice(number, number + 2)
-        fitted = bootstrap(logs[:, two], partial(slope, x=decays[two]))
-        print(f"  from decay {times.columns[number]} to {times.columns[number + 1]}: {fitted}")
+        print(f"  from decay {low} to {high}: {exponent(logs[:, two], decays[two])}")
     for verdict in NAMED:
         own = numpy.where((verdicts == verdict).to_numpy(), logs, numpy.nan)[:, from_half]
-        fitted = bootstrap(own, lambda rows: slope(rows, decays[from_half]))
-        runs = (~numpy.isnan(own)).sum()
-        print(f"  {verdict}, weight decay of 0.5 and more: {fitted} ({runs} runs)")
+        fitted = exponent(own, decays[from_half])
+        runs = f"({(~numpy.isnan(own)).sum()} runs)"
+        print(f"  {verdict}, weight decay of 0.5 and more: {fitted} {runs}")
+
+
+def epochs_by_arm(arms: Arms, column: str) -> pandas.DataFrame:
+    """A row per draw and a column per arm."""
+    return pandas.DataFrame({name: arm[column] for name, arm in arms.items()}).astype(float)
+
+
+def exponent(logs: Array, decays: Array) -> Interval:
+    """The slope of log epochs (draws, arms) against log weight decays (arms,)."""
+    return bootstrap(logs, partial(slope, x=decays))
 
 
 def slope(rows: Array, x: Array) -> float:
@@ -308,8 +327,10 @@ def slope(rows: Array, x: Array) -> float:
     counts = numpy.maximum(present.sum(axis=1, keepdims=True), 1)
     values = numpy.where(present, rows, 0.0)
     along = numpy.where(present, x, 0.0)
-    values = numpy.where(present, values - values.sum(axis=1, keepdims=True) / counts, 0.0)
-    along = numpy.where(present, along - along.sum(axis=1, keepdims=True) / counts, 0.0)
+    mean_value = values.sum(axis=1, keepdims=True) / counts
+    mean_along = along.sum(axis=1, keepdims=True) / counts
+    values = numpy.where(present, values - mean_value, 0.0)
+    along = numpy.where(present, along - mean_along, 0.0)
     spread = float((along**2).sum())
     return float((values * along).sum()) / spread if spread > 0 else numpy.nan
 
@@ -326,13 +347,12 @@ QUESTIONS: dict[str, Callable[[Arms, Path], None]] = {
 def verdicts_panel(arms: Arms) -> Panel:
     """What the networks of every arm learned, stacked."""
     counts = {name: verdict_counts(arm) for name, arm in arms.items()}
+    sizes = {name: max(1, sum(of_arm.values())) for name, of_arm in counts.items()}
     verdicts = in_order({verdict for of_arm in counts.values() for verdict in of_arm})
     marks: list[Mark] = []
     start = numpy.zeros(len(arms))
     for verdict in verdicts:
-        shares = [
-            of_arm.get(verdict, 0) / max(1, sum(of_arm.values())) for of_arm in counts.values()
-        ]
+        shares = [of_arm.get(verdict, 0) / sizes[name] for name, of_arm in counts.items()]
         color, _ = VERDICTS.get(verdict, (COLORS[-1], ""))
         positions = list(range(len(arms)))
         marks.append(
@@ -371,12 +391,7 @@ def epochs_axis(arms: Arms, column: str = "grokked_at") -> Axis:
     times = pandas.concat([arm[column] for arm in arms.values()]).dropna()
     last = int(max(arm.epochs.max() for arm in arms.values()))
     first = float(times.min()) if len(times) else 1.0
-    ticks = [
-        digit * 10**power
-        for power in range(6)
-        for digit in (1, 2, 5)
-        if 0.8 * first <= digit * 10**power <= last
-    ]
+    ticks = [tick for tick in ROUND_EPOCHS if 0.8 * first <= tick <= last]
     names = [f"{tick:,}" for tick in ticks]
     limits = (0.8 * first, 1.15 * last)
     return Axis(name=GROKKING, scale="log", limits=limits, ticks=ticks, tick_names=names)
@@ -433,7 +448,7 @@ def jumps_panel(arms: Arms) -> Panel:
 def decay_panel(arms: Arms) -> Panel:
     """Time to grok of every seed along the weight decay, and the median."""
     decays = [float(name) for name in arms]
-    times = pandas.DataFrame({name: arm.grokked_at for name, arm in arms.items()}).astype(float)
+    times = epochs_by_arm(arms, "grokked_at")
     rows = times.to_numpy()
     marks: list[Mark] = [
         Line(x=decays, y=row, color=COLORS[0], width=0.4, opacity=0.3) for row in rows
@@ -452,25 +467,22 @@ def decay_panel(arms: Arms) -> Panel:
 def picture(question: str, arms: Arms) -> Figure:
     panel = {"float64": jumps_panel, "decay": decay_panel}.get(question, times_panel)
     verdicts = verdicts_panel(arms)
+    y = replace(verdicts.y, tick_names=[""] * len(arms))  # the left panel names the arms
     if question == "decay":
-        verdicts = replace(verdicts, y=replace(verdicts.y, name="weight decay"))
-    else:  # the left panel names the arms
-        verdicts = replace(verdicts, y=replace(verdicts.y, tick_names=[""] * len(arms)))
+        y = replace(verdicts.y, name="weight decay")
+    verdicts = replace(verdicts, y=y)
     return Figure(rows=[[panel(arms), verdicts]], width=9.6, height=3.8)
 
 
 def print_power(networks: int = 128, trials: int = 200) -> None:
     """How often an interval of a paired difference or ratio excludes no effect."""
     generator = numpy.random.default_rng(0)
-    for name, spread, effects in (
-        (
-            "Pizza's share, difference (spread 0.35 between paired networks)",
-            0.35,
-            (0.05, 0.1, 0.15),
-        ),
-        ("log time ratio (spread 0.4)", 0.4, (0.05, 0.1, 0.15)),
-    ):
-        for effect in effects:
+    spreads = {
+        "Pizza's share, difference (spread 0.35 between paired networks)": 0.35,
+        "log time ratio (spread 0.4)": 0.4,
+    }
+    for name, spread in spreads.items():
+        for effect in (0.05, 0.1, 0.15):
             wins = 0
             for _ in range(trials):
                 values = generator.normal(effect, spread, networks)

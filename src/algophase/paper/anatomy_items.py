@@ -209,15 +209,12 @@ def _draw_matching(
         for column, pair in enumerate(pairs):
             circle = pair[row]
             axes = panels[row, column]
-            _draw_labeled(
-                axes,
-                points_in_plane(side, circle)[0],
-                circle.frequency,
-                COLORS[0] if row == 0 else COLORS[5],
-            )
-            first, second = (
-                circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
-            )
+            points, _ = points_in_plane(side, circle)
+            color = COLORS[0] if row == 0 else COLORS[5]
+            _draw_labeled(axes, points, circle.frequency, color)
+            first, second = ("axis 1", "axis 2")
+            if circle.method == "components":
+                first, second = map(str, circle.components[:2])
             axes.set(xlabel=f"{name} {first}", ylabel=f"{name} {second}")
             if row == 0:
                 axes.set_title(f"k = {circle.frequency}, gap {gap(p, circle.frequency)}")
@@ -306,10 +303,10 @@ def _read_with_company(significant: Tensor, circles: dict[tuple[int, ...], int],
         if len(pairs) != 2:
             continue
         first, second = (circles.get((2 * pair + 1, 2 * pair + 2)) for pair in pairs)
-        if first is not None and second is not None:
-            count += first in accompanied_frequencies(p, second) or (
-                second in accompanied_frequencies(p, first)
-            )
+        if first is None or second is None:
+            continue
+        is_first = first in accompanied_frequencies(p, second)
+        count += is_first or second in accompanied_frequencies(p, first)
     return count
 
 
@@ -318,16 +315,15 @@ def _domino_figure(anatomy: Anatomy) -> Figure:
     last.
     """
     reading = anatomy.aligned_w1
-    planes = [
-        reading[:, [number - 1 for number in pizza.embedding_components[:2]]]
-        for pizza in anatomy.pizzas
-    ]
+    planes = []
+    for pizza in anatomy.pizzas:
+        columns = [number - 1 for number in pizza.embedding_components[:2]]
+        planes.append(reading[:, columns])
     strength = torch.stack([plane.abs().amax(dim=1) for plane in planes])  # (pizzas, units)
-    most, pizza = strength.max(dim=0)
-    group = pizza.where(most > SIGNIFICANT, torch.tensor(len(planes)))
-    angle = torch.stack([torch.atan2(plane[:, 1], plane[:, 0]) for plane in planes]).gather(
-        0, pizza[None]
-    )[0]
+    most, strongest = strength.max(dim=0)
+    group = strongest.where(most > SIGNIFICANT, torch.tensor(len(planes)))
+    angles = torch.stack([torch.atan2(plane[:, 1], plane[:, 0]) for plane in planes])
+    angle = angles.gather(0, strongest[None])[0]
     order = sorted(range(len(reading)), key=lambda unit: (int(group[unit]), float(angle[unit])))
     edges = list[Mark]()
     names = list[tuple[float, str]]()
@@ -344,15 +340,13 @@ def _domino_figure(anatomy: Anatomy) -> Figure:
     w1 = reading[:, :SHOWN_COMPONENTS].T
     w2 = anatomy.aligned_w2[:SHOWN_COMPONENTS]
     rows = []
-    for matrix, side, name, axis in (
-        (
-            w1,
-            "embedding",
-            "aligned $W_1$",
-            "output dimension (hidden unit), by the circle it reads",
-        ),
-        (w2, "unembedding", "aligned $W_2$", "source dimension (hidden unit), in the same order"),
-    ):
+    by_circle = "output dimension (hidden unit), by the circle it reads"
+    same_order = "source dimension (hidden unit), in the same order"
+    sides = (
+        (w1, "embedding", "aligned $W_1$", by_circle),
+        (w2, "unembedding", "aligned $W_2$", same_order),
+    )
+    for matrix, side, name, axis in sides:
         panel = aligned_panel(matrix[:, order], side, name)
         heights = [len(matrix) - 0.4] * len(names)
         groups = Labels(

@@ -61,9 +61,8 @@ def followed(table: "pandas.DataFrame") -> "pandas.DataFrame":
         ("pizza_share", "pizza_share_of_pair"),
         ("explained", "explained"),
     ):
-        table[column] = [
-            values[pair] for values, pair in zip(table[f"pairs.{name}"], strongest, strict=True)
-        ]
+        of_pairs = zip(table[f"pairs.{name}"], strongest, strict=True)
+        table[column] = [values[pair] for values, pair in of_pairs]
     table["pizza_share_of_pair"] = table["pizza_share_of_pair"].astype(float)
     table["cost"] = 100 * (table["accuracy"] - table["accuracy_without_accompanying"])
     return table
@@ -91,11 +90,10 @@ def _quartiles(values: "pandas.Series[float]", form: str, template: str, otherwi
     """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and
     {2}.
     """
-    return (
-        template.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75)))
-        if len(values)
-        else otherwise
-    )
+    if not len(values):
+        return otherwise
+    quartiles = [format(values.quantile(level), form) for level in (0.25, 0.5, 0.75)]
+    return template.format(*quartiles)
 
 
 def _middle(values: "pandas.Series[float]", form: str = ".2f") -> str:
@@ -295,13 +293,7 @@ def _companion_table(table: "pandas.DataFrame") -> Table:
             _bracketed(having[name], ".4f")
             for name in ("accuracy", "accuracy_without_accompanying")
         ]
-        rows.append(
-            (
-                f"{epoch:,}",
-                str(len(part)),
-                f"{len(having) / len(part):.0%}",
-                *accuracies,
-                _bracketed(having["cost"]),
-            )
-        )
+        share = f"{len(having) / len(part):.0%}"
+        cost = _bracketed(having["cost"])
+        rows.append((f"{epoch:,}", str(len(part)), share, *accuracies, cost))
     return Table(columns, tuple(rows))

@@ -171,11 +171,8 @@ def _draw_midpoints(axes: "Axes", points: Tensor, a: int, b: int) -> None:
         same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4
     )
     x, y = ((points[a] + points[b]) / 2).tolist()
-    for (across, up), color in (
-        (points[a].tolist(), FIRST),
-        (points[b].tolist(), SECOND),
-        ((x, y), ANSWER),
-    ):
+    corners = ((points[a].tolist(), FIRST), (points[b].tolist(), SECOND), ((x, y), ANSWER))
+    for (across, up), color in corners:
         axes.scatter(across, up, s=36, color=color, zorder=5 if color == ANSWER else 4)
     style = {"arrowstyle": "-", "color": ANSWER, "linewidth": 0.8}
     angle = math.atan2(y, x) - math.pi / p  # half a step on, between two numbers
@@ -199,24 +196,17 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
     """
     figure = new_figure(7.2, 2.7)
     first, second, curves = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
-    for axes, frequency, color, title in (
-        (
-            first,
-            1,
-            FIRST,
-            f"Pizza, frequency $k$: {a} and {b} are\nnearly antipodal, midpoint near 0",
-        ),
-        (second, 2, ANSWER, "accompanying, frequency $2k$:\nadjacent, midpoint far out"),
-    ):
+    far_apart = f"Pizza, frequency $k$: {a} and {b} are\nnearly antipodal, midpoint near 0"
+    adjacent = "accompanying, frequency $2k$:\nadjacent, midpoint far out"
+    circles = ((first, 1, FIRST, far_apart), (second, 2, ANSWER, adjacent))
+    for axes, frequency, color, title in circles:
         points = _face(axes, modulus, frequency)
-        axes.plot(
-            *zip(points[a].tolist(), points[b].tolist(), strict=True), color=color, linewidth=1.2
-        )
+        chord = zip(points[a].tolist(), points[b].tolist(), strict=True)
+        axes.plot(*chord, color=color, linewidth=1.2)
         axes.scatter(points[[a, b], 0], points[[a, b], 1], s=30, color=color, zorder=4)
         middle = (points[a] + points[b]) / 2
-        axes.plot(
-            *zip((0, 0), middle.tolist(), strict=True), color=color, linestyle=":", linewidth=1.5
-        )
+        radius = zip((0, 0), middle.tolist(), strict=True)
+        axes.plot(*radius, color=color, linestyle=":", linewidth=1.5)
         axes.scatter(
             *middle.tolist(),
             s=42,

@@ -161,12 +161,14 @@ def page(results: list[Made], path: Path, command: str) -> str:
         for claim in result.claims:
             counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
     missing = [result for result in results if result.problem]
+    made = len(results) - len(missing)
+    claims_by_verdict = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     lines = [
         "# The paper, item by item",
         "",
         f"Written by `{command}`; do not edit. Labels are the paper's own.",
-        f"{len(results) - len(missing)} of {len(results)} items were made.",
-        f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}.",
+        f"{made} of {len(results)} items were made.",
+        f"Claims: {claims_by_verdict}.",
         "",
         '"Reproduced" means equal to the printed digits (to one unit of the last where the '
         'paper says "about"), on the very',
@@ -180,12 +182,9 @@ def page(results: list[Made], path: Path, command: str) -> str:
     ]
     for result in results:
         item = result.item
-        lines += [
-            f"## {item.label}: {item.title}",
-            "",
-            f"{item.place}. {result.verdict[:1].upper()}{result.verdict[1:]}.",
-            "",
-        ]
+        verdict = f"{result.verdict[:1].upper()}{result.verdict[1:]}"
+        lines += [f"## {item.label}: {item.title}", ""]
+        lines += [f"{item.place}. {verdict}.", ""]
         if result.source:
             lines += [f"Data: {result.source}.", ""]
         if result.claims:

@@ -247,7 +247,9 @@ def worst_circularity(runs: Runs) -> "pandas.Series[float]":
     """
     if "operand_circularity" not in runs:
         return runs[CIRCULARITY].astype(float)
-    lower = runs["operand_circularity"].map(
-        lambda operands: min(operands) if operands is not None and len(operands) else numpy.nan
-    )
+
+    def lowest(operands: Sequence[float] | None) -> float:
+        return min(operands) if operands is not None and len(operands) else numpy.nan
+
+    lower = runs["operand_circularity"].map(lowest)
     return runs[CIRCULARITY].astype(float).fillna(lower.astype(float))

@@ -54,11 +54,9 @@ def released_shift(
     # symmetricity leaves it out.
     theirs = WRONG_LOGIT if measure == IRRELEVANCE else measure
     own = BARE if measure == SYMMETRICITY and VARIANTS[space][1] else theirs
-    sides = [
-        _released(released, 1, flags).accurate.boundary(name)
-        for flags, name in ((VARIANTS[space], own), ((False, False), theirs))
-    ]
-    return shift(*sides), label(own), sides[0].runs
+    with_variant = _released(released, 1, VARIANTS[space]).accurate.boundary(own)
+    without = _released(released, 1, (False, False)).accurate.boundary(theirs)
+    return shift(with_variant, without), label(own), with_variant.runs
 
 
 def beside(sources: Sources, ours: Runs) -> tuple[dict[str, "Figure"], dict[str, Table], str]:
@@ -74,9 +72,8 @@ def beside(sources: Sources, ours: Runs) -> tuple[dict[str, "Figure"], dict[str,
     if released is None:
         return {}, {}, ""
     comparison = compare(ours, released, ("ours", "released"), same_settings=True)
-    beside_it = (
-        f"; beside it {released.source}, of which {len(comparison.sides[1]):,} have these settings"
-    )
+    count = f"{len(comparison.sides[1]):,}"
+    beside_it = f"; beside it {released.source}, of which {count} have these settings"
     return (
         {"released": comparison_figure(comparison)},
         {"released": comparison_table(comparison)},
@@ -87,27 +84,19 @@ def beside(sources: Sources, ours: Runs) -> tuple[dict[str, "Figure"], dict[str,
 def comparison_table(comparison: Comparison) -> Table:
     rows = []
     for share in comparison.shares:
-        what = f"{measure_name(share.measure)}, of {share.among}" + (
-            f", {share.group}" if share.group else ""
-        )
+        what = f"{measure_name(share.measure)}, of {share.among}"
+        if share.group:
+            what += f", {share.group}"
         rows.append((what, str(share.shares[0]), str(share.shares[1])))
     for row in comparison.boundaries:
-        sides = ["-" if side is None else str(side) for side in row.sides]
-        rows.append(
-            (
-                f"boundary of {row.phase}" + (f", {row.group}" if row.group else ""),
-                sides[0],
-                sides[1],
-            )
-        )
+        what = f"boundary of {row.phase}"
+        if row.group:
+            what += f", {row.group}"
+        ours, theirs = ["-" if side is None else str(side) for side in row.sides]
+        rows.append((what, ours, theirs))
     count = len(comparison.findings)
     rejected = len(comparison.rejected)
     verdict = "no difference found" if not rejected else f"different in {rejected}"
-    rows.append(
-        (
-            f"{count} tests at a family-wise level of {comparison.level:g} (algophase compare)",
-            verdict,
-            "",
-        )
-    )
+    tests = f"{count} tests at a family-wise level of {comparison.level:g} (algophase compare)"
+    rows.append((tests, verdict, ""))
     return Table(("measure", "ours", "released"), tuple(rows))

@@ -82,11 +82,9 @@ class Side:
     @property
     def condition(self) -> str:
         """The paper writes symmetricity as a share and irrelevance as a number."""
-        return (
-            f"{self.sign} {self.limit:.0%}"
-            if self.measure == SYMMETRICITY
-            else f"{self.sign} {self.limit:g}"
-        )
+        if self.measure == SYMMETRICITY:
+            return f"{self.sign} {self.limit:.0%}"
+        return f"{self.sign} {self.limit:g}"
 
     def __str__(self) -> str:
         return f"{label(self.measure).split()[1]} {self.condition}"
@@ -148,10 +146,13 @@ class Transition:
             return None
         curve = self.boundary.curve
         if curve is None:  # all runs inside, or none, or too few to tell
-            sure = decided(estimated(Share(self.boundary.inside, self.boundary.runs)), low=MOST)
+            inside = Share(self.boundary.inside, self.boundary.runs)
+            sure = decided(estimated(inside), low=MOST)
             return False if self.boundary.rate is None and sure != "undecided" else "undecided"
-        ends = [Estimate(curve.probability[at], (curve.low[at], curve.high[at])) for at in (0, -1)]
-        parts = [decided(ends[0], low=MOST), decided(ends[1], high=MOST)]
+        at_zero, at_one = [
+            Estimate(curve.probability[end], (curve.low[end], curve.high[end])) for end in (0, -1)
+        ]
+        parts = [decided(at_zero, low=MOST), decided(at_one, high=MOST)]
         if clear and self.boundary.within:
             parts += [
                 decided(estimated(self.below), low=MOST),
@@ -255,12 +256,13 @@ def bootstrap_difference(first: Floats, second: Floats, *, seed: int = 0) -> Est
     if not len(first) or not len(second):
         return None
     generator = numpy.random.default_rng(seed)
-    drawn = [
-        numpy.median(side[generator.integers(0, len(side), (DRAWS, len(side)))], axis=1)
-        for side in (first, second)
-    ]
+    drawn = []
+    for side in (first, second):
+        chosen = generator.integers(0, len(side), (DRAWS, len(side)))
+        drawn.append(numpy.median(side[chosen], axis=1))
     low, high = numpy.quantile(drawn[0] - drawn[1], TAILS)
-    return Estimate(float(numpy.median(first) - numpy.median(second)), (float(low), float(high)))
+    difference = float(numpy.median(first) - numpy.median(second))
+    return Estimate(difference, (float(low), float(high)))
 
 
 # --- the phase over rate and width
@@ -301,34 +303,36 @@ def bend(
     widths = scale(measurable["width"].to_numpy(float))
     if not len(measurable) or in_phase.min() == in_phase.max() or widths.min() == widths.max():
         return None
-    x = (widths - (widths.min() + widths.max()) / 2) / (
-        (widths.max() - widths.min()) / 2
-    )  # -1 to 1
-    design = numpy.stack(
-        [numpy.ones(len(x)), measurable["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1
-    )
-    drawn = (
-        numpy.random.default_rng(seed)
-        .multinomial(len(x), numpy.full(len(x), 1 / len(x)), size=draws)
-        .T
-    )
-    weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)
-    straight = fit(design[:, :3], in_phase, weights)[0]
-    curved = fit(design, in_phase, weights)[0]
+    middle = (widths.min() + widths.max()) / 2
+    half_range = (widths.max() - widths.min()) / 2
+    x = (widths - middle) / half_range  # -1 to 1
+    runs_used = len(x)
+    rates = measurable["_rate"].to_numpy(float) - 0.5
+    design = numpy.stack([numpy.ones(runs_used), rates, x, x * x], axis=1)
+    equal_chances = numpy.full(runs_used, 1 / runs_used)
+    drawn = numpy.random.default_rng(seed).multinomial(runs_used, equal_chances, size=draws).T
+    each_once = numpy.ones((runs_used, 1))
+    weights = numpy.concatenate([each_once, drawn.astype(numpy.float64)], axis=1)
+    straight, _ = fit(design[:, :3], in_phase, weights)
+    curved, _ = fit(design, in_phase, weights)
     at = numpy.linspace(-1, 1, 101)[:, None]
     line = 0.5 - (straight[0] + straight[2] * at) / straight[1]
     curve = 0.5 - (curved[0] + curved[2] * at + curved[3] * at * at) / curved[1]
-    distance = numpy.where((line >= 0) & (line <= 1), numpy.abs(curve - line), 0.0).max(axis=0)
+    is_rate = (line >= 0) & (line <= 1)
+    distance = numpy.where(is_rate, numpy.abs(curve - line), 0.0).max(axis=0)
     if not numpy.isfinite(distance[0]):
         return None
     usable = distance[1:][numpy.isfinite(distance[1:])]
     low, high = numpy.quantile(usable, TAILS) if len(usable) else (0.0, 0.0)
-    enough = len(usable) > 0 and min(in_phase.sum(), (1 - in_phase).sum()) >= FEWEST_OF_EACH
-    largest = Estimate(float(distance[0]), (float(low), float(high)) if enough else None)
-    gained = _log_likelihood(design, in_phase, curved[:, 0]) - _log_likelihood(
-        design[:, :3], in_phase, straight[:, 0]
-    )
-    return Bend(len(x), largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
+    fewer = min(in_phase.sum(), (1 - in_phase).sum())
+    interval = None
+    if len(usable) > 0 and fewer >= FEWEST_OF_EACH:
+        interval = (float(low), float(high))
+    largest = Estimate(float(distance[0]), interval)
+    of_curve = _log_likelihood(design, in_phase, curved[:, 0])
+    of_line = _log_likelihood(design[:, :3], in_phase, straight[:, 0])
+    gained = of_curve - of_line
+    return Bend(runs_used, largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
 
 
 def _log_likelihood(design: Floats, in_phase: Floats, beta: Floats) -> float:

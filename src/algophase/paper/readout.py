@@ -30,10 +30,9 @@ HALF_DIGIT = 0.0005 + 1e-6  # of three decimals, and the rounding of float32 wei
 def printed_coefficients() -> Tensor:
     """Appendix L.4's 44 rows (x, y, bias, readout), as printed to three decimals."""
     text = files("algophase.paper").joinpath("appendix_l4.csv").read_text(encoding="utf-8")
-    return torch.tensor(
-        [[float(cell) for cell in row] for row in list(csv.reader(text.splitlines()))[1:]],
-        dtype=torch.float64,
-    )
+    _, *rows = csv.reader(text.splitlines())  # without the head
+    numbers = [[float(cell) for cell in row] for row in rows]
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def readout(sources: Sources) -> Product:
@@ -142,9 +141,8 @@ def entries_as_absolute_values(beta: Opened) -> Measurement:
     angles = _first(beta).angles.double()
     inputs = reading @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
     entries = torch.relu(inputs + bias)
-    correlations = [
-        torch.corrcoef(torch.stack(pair))[0, 1] for pair in zip(entries, inputs.abs(), strict=True)
-    ]
+    pairs = zip(entries, inputs.abs(), strict=True)
+    correlations = [torch.corrcoef(torch.stack(pair))[0, 1] for pair in pairs]
     explained = torch.stack(correlations) ** 2
     return measured(
         explained.min().item(),
@@ -204,7 +202,8 @@ def printed_readout(_: None) -> Measurement:
     """The readout of the printed columns and weights, against the paper's formula."""
     x, y, bias, weight = printed_coefficients().T[:, :, None]
     angles = torch.arange(READOUT_POINTS, dtype=torch.float64) * (2 * torch.pi / READOUT_POINTS)
-    values = (weight * torch.relu(x * angles.cos() + y * angles.sin() + bias)).sum(dim=0)
+    hidden = torch.relu(x * angles.cos() + y * angles.sin() + bias)
+    values = (weight * hidden).sum(dim=0)
     fit = fit_readout(1, angles, values)
     return measured(
         _explained(values, _paper_curve(angles)),

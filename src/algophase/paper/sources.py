@@ -189,11 +189,10 @@ class Sources:
                 f"{gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list "
                 "of files"
             )
-        networks = {
-            _epoch(gallery / path, network): network
-            for path in paths
-            for network in [load(gallery / path)]
-        }
+        networks = {}
+        for path in paths:
+            network = load(gallery / path)
+            networks[_epoch(gallery / path, network)] = network
         source = f"our network {paths[-1]} and {len(paths) - 1} snapshots ({exhibit['what']})"
         return Series(dict(sorted(networks.items())), source)
 
@@ -205,9 +204,9 @@ class Sources:
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():
             return self.gallery / space
-        advice = "give it with --from DIR" + (
-            "" if self.gallery else ", or take the project's own with --gallery DIR"
-        )
+        advice = "give it with --from DIR"
+        if not self.gallery:
+            advice += ", or take the project's own with --gallery DIR"
         raise Missing(
             f"there is no sweep of {space}; make one with: algophase sweep {space}, and {advice}"
         )
@@ -222,10 +221,8 @@ class Sources:
             indices = table["index"].tolist()
             unfair = unfair_sample(space_description, indices, table_file.calls())
             about = f"{space}, no fair sample of it yet" if unfair else space
-            source = (
-                f"{len(table):,} runs of "
-                f"{path.name if path.parent == self.gallery else path} ({about})"
-            )
+            where = path.name if path.parent == self.gallery else path
+            source = f"{len(table):,} runs of {where} ({about})"
             self._runs[space] = Runs.of(table, f"the sweep of {space}", source=source)
         return self._runs[space].require(columns)
 
