@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from algophase.cli import completion
 from algophase.cli.options import (
-    NETWORKS,
     Activation,
     AttentionRate,
     FileGroup,
     FileModulus,
     Format,
+    OneNetwork,
     State,
 )
 from algophase.cli.output import check_writable, echo
@@ -21,12 +20,7 @@ EXAMPLE = "algophase certify pizza -o certificate.json"
 
 
 def certify(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NETWORK", help=f"A network: {NETWORKS}.", autocompletion=completion.networks
-        ),
-    ],
+    path: OneNetwork,
     out: Annotated[
         Path | None,
         typer.Option(

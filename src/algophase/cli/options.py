@@ -104,6 +104,12 @@ MinAccuracy = Annotated[
     ),
 ]
 Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
+OneNetwork = Annotated[
+    Path,
+    typer.Argument(
+        metavar="NETWORK", help=f"A network: {NETWORKS}.", autocompletion=completion.networks
+    ),
+]
 Operation = Annotated[
     str | None,
     typer.Option(

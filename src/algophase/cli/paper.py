@@ -71,16 +71,14 @@ def paper(
         write_atomically(page, results_page(results, page, typed()).encode())
         echo(f"the results page is {page}")
     kinds = {file.suffix for item in results for file in item.files}
-    written = [
-        *(["pictures"] if ".png" in kinds else []),
-        *(["tables"] if ".md" in kinds else []),
-        "claims.csv",
-    ]
-    listed = (
-        f"{', '.join(written[:-1])} and {written[-1]} are"
-        if len(written) > 1
-        else "no picture or table was made; claims.csv is"
-    )
+    written = []
+    if ".png" in kinds:
+        written.append("pictures")
+    if ".md" in kinds:
+        written.append("tables")
+    listed = "no picture or table was made; claims.csv is"
+    if written:
+        listed = f"{', '.join(written)} and claims.csv are"
     echo(f"{listed} in {out}")
     if any(item.problem for item in results):
         raise typer.Exit(1)

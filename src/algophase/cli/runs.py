@@ -118,22 +118,21 @@ def runs(
     path = shipped(path)
     table_file = OpenTable(path)
     available = table_file.column_names
-    chosen = (
-        None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    )
+    chosen = None
+    if columns is not None:
+        chosen = [name.strip() for name in columns.split(",") if name.strip()]
     if chosen == []:
         raise InputError(f"columns is {columns!r}; name at least one column, or omit the option")
-    asked = [
-        *(chosen or []),
-        *(condition.column for condition in conditions),
-        *([sort.removeprefix("-")] if sort else []),
-    ]
+    asked = list(chosen or [])
+    asked += [condition.column for condition in conditions]
+    if sort:
+        asked.append(sort.removeprefix("-"))
     check_columns(asked, available)
     if csv is not None or as_json:
         table = read_frame(table_file, None if chosen is None else asked)
         matching = select(table, conditions, sort)[: limit or None]
-        exported = table[list(dict.fromkeys(chosen or table))].iloc[matching]
-        _export(exported, csv, _rows(table))
+        names = list(dict.fromkeys(chosen or table))
+        _export(table[names].iloc[matching], csv, _rows(table))
         return
     listed = list(dict.fromkeys(chosen or _handful(path, table_file)))
     needed = [name for name in NEEDED if name in available]
@@ -149,10 +148,9 @@ def runs(
     if len(rows):
         echo(_table(table[listed].iloc[rows]).text())
     if len(rows) < len(matching):
-        echo(
-            f"and {len(matching) - len(rows):,} more (--limit 0 shows all; --columns chooses among "
-            f"{len(available)} columns)"
-        )
+        more = f"and {len(matching) - len(rows):,} more"
+        choice = f"--columns chooses among {len(available)} columns"
+        echo(f"{more} (--limit 0 shows all; {choice})")
 
 
 def _shipped_tables() -> list[str]:
@@ -200,11 +198,9 @@ def _handful(path: Path, table_file: "OpenTable") -> list[str]:
             measured = ["validation_accuracy", *GROUP_METRICS]
         elif on_groups.any():
             measured += GROUP_METRICS
-    return [
-        name
-        for name in ("index", "run_id", "epoch", *settings, verdict, *measured)
-        if name in available
-    ] or list(available)[:8]
+    names = ["index", "run_id", "epoch", *settings, verdict, *measured]
+    in_table = [name for name in names if name in available]
+    return in_table or list(available)[:8]
 
 
 def _rows(table: "pandas.DataFrame") -> str:
@@ -247,7 +243,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.4f}" if 1e-3 <= abs(value) < 1e6 or value == 0 else f"{value:.3g}"
+        is_moderate = value == 0 or 1e-3 <= abs(value) < 1e6
+        return f"{value:.4f}" if is_moderate else f"{value:.3g}"
     text = " ".join(map(_cell, value)) if isinstance(value, list) else str(value)
     text = printable(text).replace("\n", "?")
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."

@@ -342,7 +342,8 @@ def _report(trained: Sequence["TrainedOnDisk"], snapshots: Sequence[int], draw: 
     if len(trained) > FEW:
         echo("\n".join(_table(rows)))
     verdicts = Counter(NOTHING if analysis is None else analysis.label for _, analysis in rows)
-    echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
+    counts = ", ".join(f"{count} {label}" for label, count in verdicts.most_common())
+    echo(f"verdicts: {counts}")
     return verdicts[NOTHING] + undrawn
 
 

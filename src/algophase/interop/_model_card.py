@@ -42,30 +42,22 @@ def model_card(
         head = GROUP_HEAD
         instances = group_rows(on_group["instances"])
         picture = "Mean logits, with elements by cosets"
-    lines = [
-        *_metadata(analysis, license),
-        f"# {clean_id(network.id)}: {verdict.label}",
-        "",
-        f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}."
-        + ("" if on_group else f" By the paper's rules: {paper}."),
-        "",
-        f"{verdict.confidence}.",
-        "",
-        *(f"- {reason}" for reason in verdict.general),
-        "",
-        *([Table(head, instances).markdown()] if instances else []),
-        "",
-        f"![{picture}]({PICTURE_FILE})",
-        "",
-        "## Metrics",
-        "",
-        Table(["metric", "value"], _metrics(analysis)).markdown(),
-        "",
-    ]
+    summary = f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}."
+    if not on_group:
+        summary += f" By the paper's rules: {paper}."
+    lines = [*_metadata(analysis, license), f"# {clean_id(network.id)}: {verdict.label}", ""]
+    lines += [summary, "", f"{verdict.confidence}.", ""]
+    lines += [*(f"- {reason}" for reason in verdict.general), ""]
+    if instances:
+        lines.append(Table(head, instances).markdown())
+    lines += ["", f"![{picture}]({PICTURE_FILE})", ""]
+    metrics = Table(["metric", "value"], _metrics(analysis))
+    lines += ["## Metrics", "", metrics.markdown(), ""]
     circles = [[str(circle["frequency"]), *circle_cells(circle)] for circle in record["circles"]]
     if circles:
         table = Table(["frequency", *CIRCLE_HEAD], circles)
         lines += ["## Circles in the embedding", "", table.markdown(), ""]
+    repository = name or "path/to/this/directory"
     lines += [
         f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and "
         "Andreas, 2023).",
@@ -75,7 +67,7 @@ def model_card(
         "```python",
         "import algophase",
         "",
-        f'network = algophase.from_pretrained("{name or "path/to/this/directory"}")',
+        f'network = algophase.from_pretrained("{repository}")',
         "print(algophase.analyze(network))",
         "```",
         "",

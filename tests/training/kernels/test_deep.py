@@ -11,7 +11,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check._states import states
 from algophase.training.check.gradient_check import away_from_kinks, compare
-from algophase.training.engines import deep
+from algophase.training.engines import _deep_tiles, deep
 from algophase.training.engines.cards import SMALLER, Tiles
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.plain import PlainEngine
@@ -78,7 +78,7 @@ def test_gradients_are_right_with_the_tiles_of_smaller_cards(
     """Products of attention and with W_O in two parts, as with 256 channels."""
     monkeypatch.setenv("ALGOPHASE_SHARED_MEMORY_KB", "99")
     monkeypatch.setattr(DeepTransformer, "_attention_columns", lambda engine: 32)
-    monkeypatch.setattr(deep, "unit_tiles", lambda *_: deep.Tiles(16, 64, 8, 2))
+    monkeypatch.setattr(deep, "unit_tiles", lambda *_: _deep_tiles.Tiles(16, 64, 8, 2))
     for kernel in ("deep_forward", "deep_last"):
         monkeypatch.setitem(SMALLER, kernel, Tiles({"BC": 8}))
     runs = runs_of("separate, equals sign")
@@ -89,7 +89,7 @@ def test_gradients_are_right_with_the_tiles_of_smaller_cards(
 @LONG
 def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two tiles that each have a power of two of their own."""
-    monkeypatch.setattr(deep, "row_tiles", lambda *_: deep.Tiles(128, 32, 8, 2))
+    monkeypatch.setattr(deep, "row_tiles", lambda *_: _deep_tiles.Tiles(128, 32, 8, 2))
     parameter, error, _ = compare(DeepTransformer, runs_of("many pairs"), DEVICE, "half")
     assert error < 1e-2, parameter
 
