@@ -105,9 +105,8 @@ def draw(path: Path) -> None:
     table = pandas.read_csv(path)
     with house_style():
         figure = new_figure(9.6, 2.9)
-        for axes, (name, title) in zip(
-            figure.subplots(1, len(TITLES)), TITLES.items(), strict=True
-        ):
+        panels = figure.subplots(1, len(TITLES))
+        for axes, (name, title) in zip(panels, TITLES.items(), strict=True):
             at_setting = table[table.setting == name]
             for position, (rate, group) in enumerate(at_setting.dropna().groupby("attention_rate")):
                 draws = numpy.random.default_rng(0).uniform(-0.2, 0.2, len(group))
@@ -123,13 +122,8 @@ def draw(path: Path) -> None:
                         linewidth=0,
                         alpha=0.8,
                     )
-                axes.hlines(
-                    group.value.median(),
-                    position - 0.3,
-                    position + 0.3,
-                    color="black",
-                    linewidth=1.2,
-                )
+                middle, left, right = group.value.median(), position - 0.3, position + 0.3
+                axes.hlines(middle, left, right, color="black", linewidth=1.2)
                 if name == "published":
                     axes.vlines(position + 0.4, *PUBLISHED[rate], color="0.4", linewidth=3)
             axes.set(title=title, xlabel="attention rate", xlim=(-0.6, 1.6), yscale="log")
@@ -138,16 +132,16 @@ def draw(path: Path) -> None:
             axes.yaxis.set_minor_formatter(NullFormatter())
         figure.axes[0].set_ylabel("local learning coefficient")
         present = [verdict for verdict in VERDICTS if (table.verdict == verdict).any()]
+        first, *_, next_to_last, last = figure.axes
         for verdict in present:
-            figure.axes[0].scatter(
-                [], [], s=14, color=VERDICTS[verdict][0], marker=VERDICTS[verdict][1], label=verdict
-            )
-        figure.axes[0].plot([], [], color="black", linewidth=1.2, label="median")
-        figure.axes[0].legend(frameon=False, loc="best")
-        figure.axes[-1].plot([], [], color="0.4", linewidth=3, label="published: five seeds")
-        figure.axes[-1].legend(frameon=False, loc="upper right")
-        figure.axes[-2].set(yticks=[70, 100, 200, 500])
-        figure.axes[-1].set(ylim=(20, 100), yticks=[20, 30, 50, 70, 100])
+            color, marker = VERDICTS[verdict][:2]
+            first.scatter([], [], s=14, color=color, marker=marker, label=verdict)
+        first.plot([], [], color="black", linewidth=1.2, label="median")
+        first.legend(frameon=False, loc="best")
+        last.plot([], [], color="0.4", linewidth=3, label="published: five seeds")
+        last.legend(frameon=False, loc="upper right")
+        next_to_last.set(yticks=[70, 100, 200, 500])
+        last.set(ylim=(20, 100), yticks=[20, 30, 50, 70, 100])
         save_figure(figure, PICTURE)
 
 
@@ -161,19 +155,16 @@ def summary(path: Path) -> list[str]:
     for name in TITLES:
         for rate, group in table[table.setting == name].groupby("attention_rate"):
             values = group.value.dropna().to_numpy()
-            again = numpy.median(
-                values[random.integers(len(values), size=(2000, len(values)))], axis=1
-            )
-            low, high = bootstrap_interval(again)
-            middle = (
-                f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from "
-                f"{numpy.quantile(values, 0.05):.3g}"
-            )
+            count = len(values)
+            drawn = random.integers(count, size=(2000, count))
+            low, high = bootstrap_interval(numpy.median(values[drawn], axis=1))
+            median = f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}]"
+            fifth, last = numpy.quantile(values, [0.05, 0.95])
+            spread = f"90% from {fifth:.3g} to {last:.3g}"
+            trust = f"{int(group.trusted.sum())} without a warning"
             lines.append(
-                f"{name}, rate {rate:g}, {len(values)} networks: {middle} to "
-                f"{numpy.quantile(values, 0.95):.3g}; "
-                f"distance {group.distance.median():.2f}, {int(group.trusted.sum())} without a "
-                "warning"
+                f"{name}, rate {rate:g}, {count} networks: {median}, {spread}; "
+                f"distance {group.distance.median():.2f}, {trust}"
             )
     return lines
 

@@ -66,7 +66,7 @@ def margins(start: Floats) -> Floats:
             for j in (folded(k - i, MODULUS), folded(k + i, MODULUS)):
                 if j > 0 and len({i, j, k}) == 3:
                     pairs.add((min(i, j), max(i, j)))
-        first, second = (numpy.array(side) - 1 for side in zip(*sorted(pairs), strict=True))
+        first, second = numpy.array(sorted(pairs)).T - 1
         weaker = numpy.minimum(start[:, first], start[:, second])
         columns.append(start[:, k - 1] - weaker.max(axis=1))
     return numpy.column_stack(columns)
@@ -151,7 +151,10 @@ def report(networks: Networks, seed: int = 0) -> None:
     margin = margins(start)
     sizes = is_key.sum(axis=1)
     uniform = -numpy.log([float(math.comb(COUNT, size)) for size in sizes.tolist()])
-    own_sums = numpy.array([_sums(numpy.flatnonzero(key)[None] + 1)[0] for key in is_key])
+    own_sums = numpy.zeros(count)
+    for index, key in enumerate(is_key):
+        keys = numpy.flatnonzero(key) + 1
+        own_sums[index] = _sums(keys[None])[0]
     scores = numpy.zeros_like(start)
     by_start = numpy.zeros(count)
     drawn_sums = numpy.zeros((count, DRAWS))
@@ -204,10 +207,8 @@ def _fitted_strength(start: Floats, is_key: NDArray[numpy.bool_]) -> float:
     """The strength at which the sets are likeliest, by their start alone."""
 
     def loss(strength: float) -> float:
-        values = [
-            set_log_likelihood(own_start, key, strength)
-            for own_start, key in zip(start, is_key, strict=True)
-        ]
+        networks = zip(start, is_key, strict=True)
+        values = [set_log_likelihood(own_start, key, strength) for own_start, key in networks]
         return -float(numpy.mean(values))
 
     return float(minimize_scalar(loss, bounds=(0.0, 5.0), method="bounded").x)

@@ -157,9 +157,11 @@ def turning_rate(circles: pandas.DataFrame, weights: Array | None) -> float:
     design = numpy.column_stack([numpy.ones_like(rates), rates])
     fit = numpy.zeros(2)
     for _ in range(50):  # Newton's method, with a little of a ridge where rates separate perfectly
-        chance = 1 / (1 + numpy.exp(-numpy.clip(design @ fit, -30, 30)))
+        logits = numpy.clip(design @ fit, -30, 30)
+        chance = 1 / (1 + numpy.exp(-logits))
         slope = design.T @ (counts * (outcome - chance)) - 1e-3 * fit
-        curvature = (design.T * (counts * chance * (1 - chance))) @ design + 1e-3 * numpy.eye(2)
+        variances = counts * chance * (1 - chance)
+        curvature = (design.T * variances) @ design + 1e-3 * numpy.eye(2)
         fit = fit + numpy.linalg.solve(curvature, slope)
     rate = -fit[0] / fit[1] if fit[1] > 0 else float("nan")
     return float(rate) if 0 <= rate <= 1 else float("nan")
