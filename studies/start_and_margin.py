@@ -152,9 +152,9 @@ def report(networks: Networks, seed: int = 0) -> None:
     sizes = is_key.sum(axis=1)
     uniform = -numpy.log([float(math.comb(COUNT, size)) for size in sizes.tolist()])
     own_sums = numpy.zeros(count)
-    for index, key in enumerate(is_key):
+    for row, key in enumerate(is_key):
         keys = numpy.flatnonzero(key) + 1
-        own_sums[index] = _sums(keys[None])[0]
+        own_sums[row] = _sums(keys[None])[0]
     scores = numpy.zeros_like(start)
     by_start = numpy.zeros(count)
     drawn_sums = numpy.zeros((count, DRAWS))
