@@ -209,7 +209,7 @@ def _draw_matching(
         for column, pair in enumerate(pairs):
             circle = pair[row]
             axes = panels[row, column]
-            points, _ = points_in_plane(side, circle)
+            points = points_in_plane(side, circle)[0]
             color = COLORS[0] if row == 0 else COLORS[5]
             _draw_labeled(axes, points, circle.frequency, color)
             first, second = ("axis 1", "axis 2")
