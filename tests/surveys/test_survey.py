@@ -200,6 +200,17 @@ def test_files_that_are_no_files(folder: Path, tmp_path: Path) -> None:
     assert "not a readable safetensors file" in reasons["empty.safetensors"]
 
 
+def test_a_folder_without_a_row_gives_the_reason_of_most(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    with pytest.raises(InputError, match="none of 4 files could be read; 4 files: format is 'x'"):
+        survey(folder, table, format="x", workers=1)
+    shutil.rmtree(folder / "clocks")
+    shutil.rmtree(folder / "pizzas")
+    (folder / "losses.pt").unlink()
+    with pytest.raises(InputError, match=r"^\S+broken\.pt: is not a readable"):
+        survey(folder, table, workers=1)
+
+
 def test_boundaries_of_many_widths() -> None:
     """Networks of one width are a population of their own among those of many."""
     generator = numpy.random.default_rng(0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from algophase.core.errors import InputError
-from algophase.surveys.tree import PathRule, find_files, settings_in_path
+from algophase.surveys.tree import PathRule, check_fits, find_files, settings_in_path
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,14 @@ def test_the_first_rule_that_fits() -> None:
     rules = [PathRule.parse("seed=run{}"), PathRule.parse("seed=seed{}")]
     assert settings_in_path(Path("seed4.pt"), rules) == {"seed": 4}
     assert settings_in_path(Path("run5-seed4.pt"), rules) == {"seed": 5}
+
+
+def test_a_rule_that_fits_no_path() -> None:
+    rules = [PathRule.parse("seed=seed{}"), PathRule.parse("attention_rate=model_C_{}")]
+    files = [Path("all/seed3/model_B_0.5.pt"), Path("all/x.pt")]
+    check_fits(rules[:1], files)
+    with pytest.raises(InputError, match=r"attention_rate=model_C_{} fits none of 2 paths, such"):
+        check_fits(rules, files)
 
 
 def test_files_in_folders_each_once(tmp_path: Path) -> None:

@@ -38,7 +38,14 @@ from algophase.surveys.table import (
     write_list,
     write_table,
 )
-from algophase.surveys.tree import PathRule, Question, Tree, find_files, settings_in_path
+from algophase.surveys.tree import (
+    PathRule,
+    Question,
+    Tree,
+    check_fits,
+    find_files,
+    settings_in_path,
+)
 from algophase.surveys.workers import answers, answers_on_gpu
 
 SUFFIX = ".parquet"
@@ -118,7 +125,8 @@ def survey(
         The table as `Runs`.
 
     Raises:
-        InputError: there is no such folder or no network in it, or the table is another one's.
+        InputError: there is no such folder or no network in it, a rule fits no path, or the table
+            is another one's.
 
     Example:
         >>> from algophase import handmade_clock, handmade_pizza, save, survey
@@ -167,6 +175,7 @@ def make_survey(
     if not tree.files:
         folders = ", ".join(map(str, paths))
         raise InputError(f"{folders} holds no file that can be a network")
+    check_fits(rules, tree.files)
     questions = []
     for path in tree.files:
         in_path = settings_in_path(path, rules)
@@ -292,15 +301,22 @@ class _Survey:
     def result(self, tree: Tree) -> Surveyed:
         rows = self.table_rows()
         if not rows:
-            problems = self.listed_problems()
-            raise InputError(
-                f"none of {counted(len(problems), 'file')} could be read; "
-                f"{problems[0]['path']}: {problems[0]['reason']}"
-            )
+            raise InputError(_why_no_row(self.listed_problems()))
         gone = {row["path"] for row in self.earlier} - {row["path"] for row in rows}
         return Surveyed(
             self.table, len(rows), self.new, self.listed_problems(), tree.others, len(gone)
         )
+
+
+def _why_no_row(problems: Sequence[dict[str, Any]]) -> str:
+    """The reason that most files have: a wrong option is the same for all, a broken file is not."""
+    counts = Counter(problem["reason"] for problem in problems)
+    reason, count = counts.most_common(1)[0]
+    first = next(problem for problem in problems if problem["reason"] == reason)
+    if len(problems) == 1:
+        return f"{first['path']}: {reason}"
+    where = first["path"] if count == 1 else counted(count, "file")
+    return f"none of {len(problems):,} files could be read; {where}: {reason}"
 
 
 def _paths(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:

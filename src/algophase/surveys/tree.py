@@ -14,6 +14,7 @@ from pathlib import Path
 
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.wording import counted
 from algophase.storage.analyses import distinct
 from algophase.storage.files import given_path
 from algophase.storage.formats.contents import SUFFIXES, Reading
@@ -103,6 +104,17 @@ def settings_in_path(path: Path, rules: Sequence[PathRule]) -> dict[str, int | f
         if value is not None:
             settings.setdefault(rule.setting, value)
     return settings
+
+
+def check_fits(rules: Sequence[PathRule], files: Sequence[Path]) -> None:
+    """That each rule fits a path: one with a typing error would be of no effect."""
+    for rule in rules:
+        if all(rule.value(path) is None for path in files):
+            asked = f"{rule.setting}={rule.pattern}"
+            example = files[0].with_suffix("")
+            raise InputError(
+                f"setting {asked} fits none of {counted(len(files), 'path')}, such as {example}"
+            )
 
 
 @dataclass(frozen=True)
