@@ -6,14 +6,14 @@ BIN := .venv/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: help setup setup-demo demo docs test types fast-tests test-slow test-rounding guard campaign format clean
+.PHONY: help setup setup-demo demo docs test types fast-tests test-slow test-rounding rounding-of-mkl rounding-of-aten guard campaign format clean
 
 help:
 	@echo "make demo           set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
 	@echo "make docs           set up, then build the documentation site into build/docs (start at build/docs/index.html)"
-	@echo "make test           set up, then check formatting, lint and types and run the tests (about 5 minutes on two cores)"
+	@echo "make test           set up, then check formatting and lint, and run the tests beside a check of the types (about 5 minutes on two cores)"
 	@echo "make test-slow      set up, then run the long tests: every block of the docs, the pages in a browser, Ray, killed sweeps, long kernel cases"
-	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round"
+	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round, in two ways at once"
 	@echo "make guard          set up, then compare what 17 networks and the paper's items give with what is kept (5 minutes)"
 	@echo "make campaign       set up, then kill, damage and attack everything for MINUTES=20 minutes with SEED=0 (docs/reliability.md)"
 	@echo "make format         rewrite the code in the house format"
@@ -67,13 +67,22 @@ fast-tests: setup
 test-slow: setup
 	$(PYTEST) -m slow
 
-# What must come out the same whichever instructions a processor has. MKL computes for PyTorch, OpenBLAS for NumPy.
-# The paper's items take two minutes: they are run in one of the two ways.
-NUMERICAL := tests/analysis tests/paper tests/networks tests/runs tests/sweeps/test_distributions.py
+# What must come out the same whichever instructions a processor has. MKL and ATen compute for PyTorch, OpenBLAS for NumPy.
+# Statistics of tables are NumPy's alone. The other items of the paper take a minute: they are run in one of the two ways.
+NUMERICAL := tests/analysis tests/networks tests/runs
+STATISTICS := $(wildcard tests/paper/test_population*.py) tests/sweeps/test_distributions.py
+WITHOUT_PYTORCH := $(STATISTICS) $(addprefix tests/runs/test_,boundary.py comparison.py phase_shift.py)
+HALF := $(shell expr \( $(WORKERS) + 1 \) / 2)
 
+# Both at once, with half of the workers each: neither waits for the last test of the other.
 test-rounding: setup
-	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL)
-	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not slow" $(filter-out tests/paper,$(NUMERICAL))
+	$(MAKE) --jobs 2 rounding-of-mkl rounding-of-aten WORKERS=$(HALF)
+
+rounding-of-mkl: setup
+	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL) tests/paper $(addprefix --ignore=,$(WITHOUT_PYTORCH))
+
+rounding-of-aten: setup
+	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not slow" $(NUMERICAL) $(STATISTICS)
 
 # What the commands print of 17 networks, and the page of the paper, against what is kept.
 guard: setup

@@ -1,3 +1,4 @@
+from functools import cache
 from pathlib import Path
 
 import numpy
@@ -37,27 +38,32 @@ def compared(
     return compare(ours, theirs, names, resamples=100)
 
 
+@cache
 def one_depth() -> Comparison:
     return compared((runs(1), runs(2)))
 
 
+@cache
 def several_depths() -> Comparison:
     return compared(
         *((runs(10 + depth, layers=depth), runs(20 + depth, layers=depth)) for depth in range(1, 7))
     )
 
 
+@cache
 def many_widths() -> Comparison:
     widths = {"width": numpy.round(numpy.geomspace(32, 512, 200))}
     return compared((runs(1, **widths), runs(2, **widths)))
 
 
+@cache
 def no_rates() -> Comparison:
     return compared(
         (runs(1).drop(columns="attention_rate"), runs(2).drop(columns="attention_rate"))
     )
 
 
+@cache
 def bare() -> Comparison:
     few = ["attention_rate", "validation_accuracy"]
     return compared((runs(1)[few], runs(2)[few]))
