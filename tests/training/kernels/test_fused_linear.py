@@ -10,10 +10,17 @@ import torch
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.core.errors import InputError
-from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
+from algophase.core.settings import (
+    LINEAR_MODELS,
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+)
 from algophase.training.check.gradient_check import away_from_kinks, compare, in_every_state
 from algophase.training.engines.fused_linear import FusedLinear
 from algophase.training.engines.plain import PlainEngine
+from algophase.training.run.optimizer import make_optimizer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
@@ -42,6 +49,31 @@ def test_gradients_are_right_with_the_tiles_of_smaller_cards(
     monkeypatch.setenv("ALGOPHASE_SHARED_MEMORY_KB", "99")
     parameter, error, _ = compare(FusedLinear, [run_of("beta")], DEVICE, "half")
     assert error < 5e-3, parameter
+
+
+def corner(padded: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return padded[tuple(slice(0, size) for size in like.shape)]
+
+
+@pytest.mark.parametrize("model", ["delta", "alpha-prime"])
+def test_muon_moves_every_hidden_matrix_as_in_the_plain_engine(model: str) -> None:
+    """Model delta's first matrix is kept in two halves."""
+    training = TrainingSettings(optimizer="muon", warmup_steps=0)
+    run = replace(run_of(model), training=training)
+    fused, plain = FusedLinear([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float32")
+    gradients = plain.export(plain.gradients)
+    random = torch.Generator().manual_seed(0)
+    optimizers = [make_optimizer(engine, [run]) for engine in (fused, plain)]
+    for _ in range(3):
+        for name, views in fused._views(fused.gradients).items():
+            gradients[name].copy_(torch.randn(gradients[name].shape, generator=random))
+            for view, value in zip(views, gradients[name].chunk(len(views), dim=-1), strict=True):
+                corner(view, value).copy_(value)
+        for engine, optimizer in zip((fused, plain), optimizers, strict=True):
+            optimizer.step(engine.gradients)
+    for name, value in plain.export().items():
+        own = corner(fused.export()[name], value)
+        torch.testing.assert_close(own, value, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

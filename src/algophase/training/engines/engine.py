@@ -136,9 +136,15 @@ class Engine:
         """Fill the parameters with one network for each run, given at its own size."""
         self.load(stack(networks, self.task, self.settings))
 
+    def overwrite(self, stacked: Mapping[str, Tensor]) -> None:
+        """Replace some parameters, as stacked tensors under the specification's names."""
+        exported = self.export()
+        for name, value in stacked.items():
+            exported[name].copy_(value)
+
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
         """Parameters (or gradients, or anything of their shape) as stacked tensors under the
-        specification's names.
+        specification's names. They are views, unless `overwrite` is the engine's own.
         """
         return dict(self.parameters if values is None else values)
 

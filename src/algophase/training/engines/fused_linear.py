@@ -11,7 +11,7 @@ nothing spills. By rows, one layer takes 130 registers with 4 warps and 48 KiB o
 layers 255 with 8 warps and 112 KiB, one program per multiprocessor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,9 +119,13 @@ class FusedLinear(InHalf):
         return views
 
     def load(self, stacked: dict[str, Tensor]) -> None:
-        for name, views in self._views(self.parameters).items():
-            pieces = stacked[name].chunk(len(views), dim=-1)
-            for view, value in zip(views, pieces, strict=True):
+        self.overwrite(stacked)
+
+    def overwrite(self, stacked: Mapping[str, Tensor]) -> None:
+        views = self._views(self.parameters)
+        for name, whole in stacked.items():
+            pieces = whole.chunk(len(views[name]), dim=-1)
+            for view, value in zip(views[name], pieces, strict=True):
                 view.copy_(value)
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:

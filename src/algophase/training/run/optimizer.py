@@ -275,13 +275,13 @@ class Muon(AdamW):
         super().__init__(engine.parameters, runs, fused=fused)
         self.engine = engine
         self.averages = engine.parameters.like()
-        self.weights = self._hidden(engine.parameters)
         self.tall = set()  # names of matrices with more rows than columns
-        for name, weights in self.weights.items():
+        sizes: dict[str, list[float]] = {}
+        for name, weights in self._hidden(engine.parameters).items():
+            sizes[name] = []
             _, rows, columns = as_matrix(name, weights).shape
             if rows > columns:
                 self.tall.add(name)
-        sizes: dict[str, list[float]] = {name: [] for name in self.weights}
         for run in runs:  # by a network's own shape, not by the one it is padded to
             own = dict(template(run.task, run.network).named_parameters())
             for name, of_networks in sizes.items():
@@ -293,7 +293,7 @@ class Muon(AdamW):
         }
 
     def _hidden(self, values: Flat) -> dict[str, Tensor]:
-        """Views of the hidden matrices under the specification's names, (n, *shape)."""
+        """The hidden matrices under the specification's names, (n, *shape)."""
         exported = self.engine.export(values)
         return {
             name: value
@@ -304,26 +304,29 @@ class Muon(AdamW):
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
         dtype = self.parameters.dtype
-        at_start = {name: value.clone() for name, value in self.weights.items()}
+        hidden = self._hidden(self.engine.parameters)
+        at_start = {name: value.clone() for name, value in hidden.items()}
         rates = self.rates()
         shrink = 1 - rates * self.decays()
         fresh = (1 - self.momentum).to(dtype)
         self.averages.flat.lerp_(gradients.flat, fresh.expand_as(gradients.flat))
         super().step(gradients)
+        moved = {}
         for name, update in self._updates(gradients):
             axes = [1] * (update.ndim - 1)
             factor = (rates * self.sizes[name]).to(dtype).view(-1, *axes)
             kept = at_start[name] * shrink.to(dtype).view(-1, *axes)
             is_alive = (self.alive > 0).view(-1, *axes)
-            moved = kept - factor * update
-            self.weights[name].copy_(torch.where(is_alive, moved, at_start[name]))
+            moved[name] = torch.where(is_alive, kept - factor * update, at_start[name])
+        self.engine.overwrite(moved)
 
     def _updates(self, gradients: Flat) -> Iterator[tuple[str, Tensor]]:
         """The orthogonal update of each hidden matrix, (n, *shape)."""
         averages = self._hidden(self.averages)
         momentum = self.momentum.to(self.parameters.dtype)
+        own_gradients = self._hidden(gradients)
         by_shape: dict[tuple[int, ...], dict[str, Tensor]] = {}
-        for name, gradient in self._hidden(gradients).items():
+        for name, gradient in own_gradients.items():
             axes = [1] * (gradient.ndim - 1)
             of_average = momentum.view(-1, *axes).expand_as(gradient)
             ahead = as_matrix(name, gradient.lerp(averages[name], of_average))
@@ -333,7 +336,7 @@ class Muon(AdamW):
             together = orthogonalized(torch.cat(list(matrices.values())))
             for name, wide in zip(matrices, together.chunk(len(matrices)), strict=True):
                 update = wide.mT if name in self.tall else wide
-                yield name, from_matrix(name, update, self.weights[name].shape)
+                yield name, from_matrix(name, update, own_gradients[name].shape)
 
     def state(self) -> dict[str, Tensor]:
         return {"averages": self.averages.flat, **super().state()}
