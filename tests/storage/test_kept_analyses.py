@@ -117,6 +117,26 @@ def test_a_directory_that_cannot_be_written_costs_one_warning(
     assert len([record for record in caplog.records if "not kept" in record.getMessage()]) == 1
 
 
+def test_a_user_without_a_home_directory_keeps_no_analyses(
+    networks: list[Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    kept, network = KeptAnalyses(), load(networks[0])
+    assert kept.get(network) is None
+    kept.put(network, analyze(network))
+    assert "analyses are not kept" in caplog.text
+    assert kept.get(network) is None
+
+
+def test_a_place_that_cannot_be_read_is_an_empty_one(networks: list[Path], tmp_path: Path) -> None:
+    kept = KeptAnalyses(tmp_path / ("a" * 300))  # no file has such a name
+    assert kept.get(load(networks[0])) is None
+
+
 def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory("networks") == tmp_path / "algophase" / "networks"

@@ -7,9 +7,15 @@ from pathlib import Path
 
 
 def cache_directory(name: str) -> Path:
-    """Where this user's programs keep what can be made again."""
+    """Where this user's programs keep what can be made again. A user without a home directory, as
+    in many containers, has no such place: nothing can be read or written below what is returned.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "algophase" / name
+    try:
+        root = Path(base) if base else Path.home() / ".cache"
+    except RuntimeError:
+        root = Path(os.devnull)
+    return root / "algophase" / name
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class KeptAnalyses:
             return None
         digest = network_digest(network, thresholds)
         path = self._path(digest)
-        if not path.exists():
+        if not os.path.exists(path):  # also where it may not be read
             return None
         try:
             record = json.loads(gzip.decompress(read_bytes(path)))

@@ -103,6 +103,34 @@ def test_what_failed_is_not_remembered(
     assert asked["here"] == [12]
 
 
+NO_HOME = RuntimeError("Could not determine home directory.")
+
+
+@pytest.mark.parametrize("where", ["no home", "a name that no file can have"])
+def test_what_cannot_be_read_or_written_is_checked_again(
+    asked: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str
+) -> None:
+    def no_home() -> Path:
+        raise NO_HOME
+
+    if where == "no home":
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr(Path, "home", no_home)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("a" * 300)))
+    check_planned([on_gpu(12)])
+    check_planned([on_gpu(12)])
+    assert asked["here"] == [12, 12]
+
+
+def test_nothing_is_written_where_nothing_was_checked(
+    asked: dict[str, list[int]], tmp_path: Path
+) -> None:
+    check_planned([on_gpu(12, engine="plain")])
+    assert asked["here"] == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_process_is_started_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +65,13 @@ def check_digest(run: RunSettings, group: PlannedEnsemble) -> str:
 
 
 def is_remembered(digest: str) -> bool:
-    return (directory() / digest).is_file()
+    return os.path.isfile(directory() / digest)  # False where it may not be read
 
 
-def remember(digests: Iterable[str]) -> None:
+def remember(digests: Collection[str]) -> None:
     """These checks passed."""
+    if not digests:
+        return
     with contextlib.suppress(OSError):
         directory().mkdir(parents=True, exist_ok=True)
         for digest in digests:
