@@ -4,6 +4,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -42,15 +43,20 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from statements(child)
 
 
-def imported(path: Path, checked_types: bool = True) -> list[str]:
-    tree = ast.parse(path.read_text())
-    modules = []
+def imported(path: Path, checked_types: bool = True) -> tuple[str, ...]:
+    return imported_by(path.read_text(), checked_types)
+
+
+@cache
+def imported_by(code: str, checked_types: bool) -> tuple[str, ...]:
+    tree = ast.parse(code)
+    modules: list[str] = []
     for node in ast.walk(tree) if checked_types else statements(tree):
         if isinstance(node, ast.Import):
             modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             modules += [f"{node.module}.{alias.name}" for alias in node.names]
-    return modules
+    return tuple(modules)
 
 
 def room(path: Path) -> str:
