@@ -79,7 +79,8 @@ def _bar(instances: Sequence[Record]) -> str:
         width = BAR_WIDTH * max(0.0, instance["share"]) / whole
         name = ", ".join(instance["representations"])
         title = f"<title>{escaped(name)}: {escaped(instance['form'])}</title>"
-        position = f'x="{left:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="{BAR_HEIGHT}"'
+        drawn_width = max(width - 1, 0.5)  # a gap between two instances
+        position = f'x="{left:.1f}" y="0" width="{drawn_width:.1f}" height="{BAR_HEIGHT}"'
         pieces.append(f'<rect {position} fill="{_color(instance["form"])}">{title}</rect>')
         left += width
     size = f'width="{BAR_WIDTH}" height="{BAR_HEIGHT}" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}"'

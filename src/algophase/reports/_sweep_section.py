@@ -347,7 +347,9 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     runs = sweep.table.frame
     retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
     page.heading(3, "Networks of these runs")
-    kept = runs[runs["run_id"].isin(files)] if files and "run_id" in runs else runs.iloc[:0]
+    kept = runs.iloc[:0]
+    if files and "run_id" in runs:
+        kept = runs[runs["run_id"].isin(files)]
     if kept.empty:
         page.add(paragraph("The weights of these runs were not kept. To retrain a run:"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")

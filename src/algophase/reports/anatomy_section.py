@@ -84,19 +84,17 @@ def readout_lines(readout: Readout, every: int = 1) -> list[Line]:
     sign = "+" if readout.phase >= 0 else "−"
     formula = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
     hover_text = "{name}, t = {x:.2f}π: {y:.3g}"
-    return [
-        Line(
-            x=half_turns, y=values.numpy(), name="network", hover=Hover(hover_text, name="network")
-        ),
-        Line(
-            x=half_turns,
-            y=fitted.numpy(),
-            color=COLORS[5],
-            dash="--",
-            name=formula,
-            hover=Hover(hover_text, name=formula),
-        ),
-    ]
+    of_network = Hover(hover_text, name="network")
+    of_formula = Hover(hover_text, name=formula)
+    dashed = Line(
+        x=half_turns,
+        y=fitted.numpy(),
+        color=COLORS[5],
+        dash="--",
+        name=formula,
+        hover=of_formula,
+    )
+    return [Line(x=half_turns, y=values.numpy(), name="network", hover=of_network), dashed]
 
 
 def readout_panel(pizza: PizzaAnatomy) -> Panel:

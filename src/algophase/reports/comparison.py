@@ -69,10 +69,12 @@ def comparison_figure(comparison: Comparison) -> Figure:
         shares_inside = [_inside(comparison, group, measure) for measure in measures]
         single_runs[0] = _titled(single_runs[0], group.label)
         # A single group fills two rows; of several, each has one.
-        rows += (
-            [single_runs, shares_inside] if len(groups) == 1 else [[*single_runs, *shares_inside]]
-        )
-    rows[0][0] = replace(rows[0][0], marks=[*rows[0][0].marks, *_side_entries(comparison)])
+        if len(groups) == 1:
+            rows += [single_runs, shares_inside]
+        else:
+            rows.append([*single_runs, *shares_inside])
+    first = rows[0][0]
+    rows[0][0] = replace(first, marks=[*first.marks, *_side_entries(comparison)])
     shares = compared_shares(comparison, groups)
     share_names = shares.y.tick_names or ()
     shares_height = 0.5 + 0.26 * len(share_names)
@@ -122,10 +124,13 @@ def _titled(panel: Panel, title: str) -> Panel:
 def _measures(group: MatchedRuns) -> tuple[str, str]:
     """What both sides have: the released table has the symmetricity of a network with an equals
     sign only without it, and the irrelevance only of the wrong logit."""
-    symmetric, irrelevant = (
-        [measure for measure in measures if all(measure in runs for runs in group.runs)]
-        for measures in (SYMMETRIC, IRRELEVANT)
-    )
+    in_both = [
+        measure
+        for measure in (*SYMMETRIC, *IRRELEVANT)
+        if all(measure in runs for runs in group.runs)
+    ]
+    symmetric = [measure for measure in SYMMETRIC if measure in in_both]
+    irrelevant = [measure for measure in IRRELEVANT if measure in in_both]
     return (*symmetric, SYMMETRICITY)[0], (*irrelevant, WRONG_LOGIT)[0]
 
 

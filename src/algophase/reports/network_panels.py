@@ -160,8 +160,10 @@ def token_labels(
     texts = list[str]()
     every = math.ceil(p / most_labels)
     for rank, token in enumerate(circle_order(p, frequency)[::every].tolist()):
-        x, y = ((shift + (0.1 if rank % 2 else -0.1)) * points[token]).tolist()
-        if any(abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken):
+        distance = shift + (0.1 if rank % 2 else -0.1)
+        x, y = (distance * points[token]).tolist()
+        touches = [abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken]
+        if any(touches):
             continue
         taken.append((x, y))
         texts.append(str(token))
@@ -448,12 +450,11 @@ def aligned_panel(matrix: Tensor, side: str, name: str) -> Panel:
         scale=" ",
     )
     ticks = list(range(0, components, 4))
+    names = [str(tick + 1) for tick in ticks]
     return Panel(
         marks=[weights],
         x=Axis(name="hidden unit, grouped by the circle it reads"),
-        y=Axis(
-            name=f"{side}\ncomponent", ticks=ticks, tick_names=[str(tick + 1) for tick in ticks]
-        ),
+        y=Axis(name=f"{side}\ncomponent", ticks=ticks, tick_names=names),
         title=name,
     )
 

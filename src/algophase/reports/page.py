@@ -41,7 +41,8 @@ def listed(lines: Iterable[object]) -> str:
 
 
 def paragraph(line: object, kind: str = "") -> str:
-    return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{text(line)}</p>"
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<p{attribute}>{text(line)}</p>"
 
 
 @dataclass
