@@ -79,7 +79,8 @@ def with_survivors(runs: pandas.DataFrame, least: float) -> pandas.DataFrame:
 def paired(ends: pandas.DataFrame, column: str) -> pandas.DataFrame:
     """One row per seed whose two networks are both accurate: a column by arm."""
     accurate = ends[ends.accurate]
-    return accurate.pivot(index="seed", columns="arm", values=column).dropna()
+    by_arm = accurate.pivot(index="seed", columns="arm", values=column)
+    return by_arm.reindex(columns=ARMS).dropna()
 
 
 def mcnemar(pairs: pandas.DataFrame) -> float:
@@ -98,6 +99,8 @@ def mcnemar(pairs: pandas.DataFrame) -> float:
 
 def compare(pairs: pandas.DataFrame, seed: int = 0) -> str:
     """Both shares, their ratio and difference with 95% intervals over seeds, and the test."""
+    if pairs.empty:
+        return "no seed has two accurate networks"
     sums = pairs["sum"].to_numpy(float)
     unrelated = pairs["unrelated"].to_numpy(float)
     random = numpy.random.default_rng(seed)
