@@ -353,6 +353,7 @@ def test_ctrl_c_in_the_command_itself() -> None:
         (("analyze", "absent.pt"), 1, "", "algophase: error: absent.pt does not exist; give"),
         (("analyze", "gelu"), 1, "", "gelu is a shipped sweep, and here goes a network"),
         (("runs", "fixed-wdth"), 1, "", "does not exist (did you mean fixed-width?)"),
+        (("sweep", "fixed-wdth"), 1, "", "space is 'fixed-wdth'; did you mean fixed-width?"),
     ],
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -> None:

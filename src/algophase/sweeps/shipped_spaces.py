@@ -4,6 +4,7 @@
 
 import tomllib
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,6 +38,9 @@ def find_space(name: str) -> Space:
     path = Path(name)
     if path.suffix == ".toml" or path.exists():
         return load_space(path)
+    likely = get_close_matches(name, SPACES, n=1, cutoff=0.8)
+    if likely:
+        raise InputError(f"space is {name!r}; did you mean {likely[0]}?")
     raise InputError(
         f"space is {name!r}; choose one of {', '.join(SPACES)}, or give a .toml file of your own"
     )
