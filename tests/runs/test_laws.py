@@ -18,7 +18,7 @@ from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, T
 from algophase.networks import initialize
 from algophase.runs import law_tests, relation_laws
 from algophase.runs.law_tests import KeySets, Law, equal_law, key_sets, number_law, start_laws
-from algophase.runs.laws import selection_laws
+from algophase.runs.laws import relations_in, selection_laws
 from algophase.runs.relation_laws import compared_with_chance, relation_law
 from algophase.runs.runs import Runs
 from algophase.runs.starts import initial_powers
@@ -335,3 +335,12 @@ def test_the_command_states_tests_and_finds(tmp_path: Path) -> None:
         isinstance(law["power"], float) and math.isnan(law["power"]) for law in found["laws"]
     )
     assert "start of W_E" not in call("laws", tmp_path / "sweep", "--no-starts").stdout
+
+
+def test_relations_need_programs_and_no_circle_stands_in_for_a_key() -> None:
+    runs = Runs.read("gelu")
+    without = Runs.of(runs.frame.drop(columns=["program.frequencies"]), "circles alone")
+    assert relations_in(runs, "i + j = l").value < 0.1
+    for least in (0.0, 0.05):
+        with pytest.raises(InputError, match=r"no column program\.frequencies"):
+            relations_in(without, "i + j = l", least)

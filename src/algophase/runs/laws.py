@@ -56,6 +56,9 @@ SETTINGS = (
 FEWEST = 20  # networks
 SMALLEST = 7  # modulus: below, doubling twice leads back
 SHARES = "program.frequency_shares"
+# Why circles alone do not do
+COMPANIONS = "a Pizza's companion has twice its frequency"
+NO_RELATIONS = f"{COMPANIONS}, and circles alone cannot distinguish it from a key"
 LARGER_SHARE = 0.05  # of the logits: keys that hold at least this much are counted as well
 
 
@@ -226,10 +229,15 @@ def relations_in(runs: Runs, name: str, least: float = 0.0) -> Compared:
         runs: the table's runs.
         name: the relation, one of `core.relations.RELATIONS`.
         least: leave out keys with a smaller share of the logits. All hold at least 1%.
+
+    Raises:
+        InputError: there is no such relation, or the table has no programs.
     """
     if name not in RELATIONS:
         raise InputError(f"relation is {name!r}; choose one of {', '.join(RELATIONS)}")
-    frame, _ = with_keys(runs)
+    frame, source = with_keys(runs)
+    if source == CIRCLES:
+        raise InputError(f"{runs.name} has no column {PROGRAM}: {NO_RELATIONS}")
     frame = frame[frame["modulus"] >= SMALLEST]
     if least:
         frame = frame.assign(_keys=larger_keys(frame, least))
@@ -239,10 +247,7 @@ def relations_in(runs: Runs, name: str, least: float = 0.0) -> Compared:
 def _testable_relations(keys: "pandas.Series[Any]", source: str, notes: list[str]) -> list[str]:
     """The relations that some network has keys enough for; `notes` gets why there are none."""
     if source == CIRCLES:
-        notes.append(
-            "relations: a Pizza's companion has twice its frequency, and circles alone cannot "
-            "distinguish it from a key"
-        )
+        notes.append(f"relations: {NO_RELATIONS}")
         return []
     if len(keys) < FEWEST:
         return []
