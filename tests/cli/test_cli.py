@@ -168,7 +168,7 @@ def test_one_bad_file_does_not_lose_the_others(networks: Path) -> None:
     complaints = result.stderr.strip().splitlines()
     assert len(complaints) == 2
     assert all(line.startswith("algophase: error: ") for line in complaints)
-    assert "broken.safetensors is not a readable safetensors file" in complaints[0]
+    assert "broken.safetensors is text, not a network" in complaints[0]
     assert "absent.pt does not exist" in complaints[1]
 
 

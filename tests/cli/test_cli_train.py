@@ -6,6 +6,7 @@ from commands import call, invoke
 from typer.testing import Result
 
 from algophase.cli.output import CommandBar
+from algophase.core.errors import InputError
 from algophase.core.progress import Progress
 from algophase.runs.runs import Runs
 from algophase.storage import load
@@ -179,7 +180,7 @@ def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
     sorted(tmp_path.glob("runs-*/networks/*.safetensors"))[2].write_bytes(b"not tensors")
     result = run(*SMALL, "--epochs", 1, "--seeds", 5, "--out", tmp_path)
     assert result.exit_code == 1
-    assert "is not a readable safetensors file" in result.stderr
+    assert "is text, not a network" in result.stderr
     assert result.stdout.rstrip().endswith("verdicts: 4 not learned, 1 not analyzed")
 
 
@@ -308,10 +309,15 @@ def test_an_output_that_cannot_be_written_is_named_before_training(tmp_path: Pat
     assert "training 1 network" not in result.output
 
 
-def test_pictures_that_cannot_be_drawn_leave_the_table_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+def test_pictures_that_cannot_be_drawn_leave_the_table_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise InputError("cannot write: No space left on device")
+
+    monkeypatch.setattr("algophase.reports.figures.draw_all", full)
     result = run(
-        *SMALL, "--epochs", 2, "--out", tmp_path / "networks", "--figures", tmp_path / "file"
+        *SMALL, "--epochs", 2, "--out", tmp_path / "networks", "--figures", tmp_path / "figures"
     )
     assert result.exit_code == 1
     assert result.stdout.rstrip().endswith("verdicts: 1 not learned")
