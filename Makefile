@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Tests run in this many processes, each with one PyTorch thread.
+# Tests run in this many processes, each with one thread: NumPy may be loaded before tests/conftest.py can say so.
 WORKERS ?= 2
-PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: help setup setup-demo demo docs test types fast-tests test-slow test-rounding rounding-of-mkl rounding-of-aten guard campaign format clean
 
