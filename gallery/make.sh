@@ -24,7 +24,7 @@ spaces=("$@")
 ((${#spaces[@]})) || spaces=(fixed-width varying-width layers-2 layers-3 layers-4 gelu separate-vocabularies equals-sign \
   linear-alpha linear-beta linear-gamma linear-delta linear-alpha-prime wide clock-training pizza-training \
   hidden-layer emergence moduli large-moduli largest-modulus cosets data decay heads groups groups-arms trios \
-  norm-arms muon-arms stablemax-arms decay-arms) # float64-arms, arm by arm: studies/make_training_choices.sh
+  norm-arms learnable-norm-arms muon-arms stablemax-arms decay-arms) # float64-arms, arm by arm: studies/make_training_choices.sh
 
 # Runs that a table has, by the names of its shards (runs-FIRST-COUNT-ID), and that its space asks for.
 runs() { find "$1" -maxdepth 1 -name 'runs-*' | awk -F- '{count += $(NF - 1)} END {print count + 0}'; }

@@ -5,11 +5,13 @@
     python studies/training_choices.py stablemax
     python studies/training_choices.py float64      # also gallery/float64-all, all in float64
     python studies/training_choices.py decay
+    python studies/training_choices.py learnable-norm  # the norm again; not yet run
     python studies/training_choices.py power        # what the planned tests can find
 
-The plan is studies/plans/training_choices.md. It was committed before the runs were made. Every
-interval is 95%, by drawing the seeds anew (2,000 times): the arms of one seed stay together. Lines
-with or below "after the fact" were added when the runs had been seen.
+The plan is studies/plans/training_choices.md, that of learnable-norm is learnable_norms.md. They
+were committed before the runs were made. Every interval is 95% where it does not say 97.5%, by
+drawing the seeds anew (2,000 times): the arms of one seed stay together. Lines with or below "after
+the fact" were added when the runs had been seen.
 """
 
 import argparse
@@ -34,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
 IMAGES = ROOT / "docs" / "images"
 LEARNED = 0.99  # validation accuracy
+LEAST_PAIRS = 30  # that learned in both arms, for a test
 DRAWS = 2000
 AFTER_THE_FACT = "after the fact, not planned:"
 NAMED = ("Clock", "Pizza", "hybrid")
@@ -66,6 +69,14 @@ ARMS = {
     ),
     "float64": ("PyTorch's loss, float32", "PyTorch's loss, float64", "our loss, half precision"),
     "decay": ("0.1", "0.25", "0.5", "1", "2", "4"),
+    "learnable-norm": (
+        "decay 2",
+        "norm 28",
+        "norm 31",
+        "norm 34",
+        "norm 38",
+        "norm 38, small epsilon",
+    ),
 }
 
 
@@ -89,8 +100,10 @@ def read_arms(table: Path, names: Sequence[str]) -> Arms:
     return arms
 
 
-def bootstrap(rows: Array, statistic: Callable[[Array], float], seed: int = 0) -> Interval:
-    """A statistic of (draws, ...) and its interval."""
+def bootstrap(
+    rows: Array, statistic: Callable[[Array], float], seed: int = 0, level: float = 95.0
+) -> Interval:
+    """A statistic of (draws, ...) and its interval, which has so many percent of the values."""
     undefined = Interval(numpy.nan, numpy.nan, numpy.nan)
     generator = numpy.random.default_rng(seed)
     count = len(rows)
@@ -100,7 +113,8 @@ def bootstrap(rows: Array, statistic: Callable[[Array], float], seed: int = 0) -
     defined = [value for value in values if not numpy.isnan(value)]
     if not defined:
         return undefined
-    low, high = numpy.percentile(defined, [2.5, 97.5])
+    tail = (100 - level) / 2
+    low, high = numpy.percentile(defined, [tail, 100 - tail])
     return Interval(statistic(rows), float(low), float(high))
 
 
@@ -170,24 +184,58 @@ TIMES = {"memorizing": "memorized_at", "grokking": "grokked_at", "settling": "se
 def question_norm(arms: Arms, table: Path) -> None:
     for first, second in (("norm 38", "norm 25"), ("norm 31", "norm 25"), ("norm 25", "decay 2")):
         print_pizza_difference(arms, first, second)
-    moments = SweepDirectory(table).moments()
-    if moments is None:
+    early = first_look(table)
+    if early is None:
         return
-    along = moments.to_pandas().set_index("run_id")
-    first_epoch = along.epoch.min()
-    early = along[along.epoch == first_epoch]
-    for name, arm in arms.items():
-        begun = early[early.verdict == "Pizza"].index
-        turned = learned(arm[arm.run_id.isin(begun)])
-        share = Share(multiplying(turned.verdict), len(turned))
-        print(f"{name}: of Pizzas at epoch {first_epoch}, Clocks or hybrids at the end {share}")
+    print_turned(arms, early)
     print(AFTER_THE_FACT)
     print_pizza_difference(arms, "norm 38", "norm 31")
     print_pizza_difference(arms, "norm 31", "decay 2")
     for name, arm in arms.items():
         share = Share(multiplying(early.verdict.reindex(arm.run_id)), len(arm))
-        print(f"{name}: Clocks or hybrids at epoch {first_epoch} {share}")
-        print(f"{name}: median training loss at the end {arm.training_loss.median():.2g}")
+        print(f"{name}: Clocks or hybrids at epoch {early.epoch.min()} {share}")
+        print_last_loss(name, arm)
+
+
+def first_look(table: Path) -> pandas.DataFrame | None:
+    """The runs at the first epoch that was looked at, by id; None where there was one look."""
+    moments = SweepDirectory(table).moments()
+    if moments is None:
+        return None
+    along = moments.to_pandas().set_index("run_id")
+    return along[along.epoch == along.epoch.min()]
+
+
+def print_turned(arms: Arms, early: pandas.DataFrame) -> None:
+    """How many of the Pizzas of the first look are none at the end."""
+    begun = early[early.verdict == "Pizza"].index
+    for name, arm in arms.items():
+        turned = learned(arm[arm.run_id.isin(begun)])
+        share = Share(multiplying(turned.verdict), len(turned))
+        epoch = early.epoch.min()
+        print(f"{name}: of Pizzas at epoch {epoch}, Clocks or hybrids at the end {share}")
+
+
+def print_last_loss(name: str, arm: pandas.DataFrame) -> None:
+    print(f"{name}: median training loss at the end {arm.training_loss.median():.2g}")
+
+
+def question_learnable_norm(arms: Arms, table: Path) -> None:
+    for first, second in (
+        ("norm 38", "norm 31"),
+        ("norm 38, small epsilon", "norm 31"),
+        ("norm 31", "decay 2"),
+    ):
+        both = pairs(learned(arms[first]), learned(arms[second]), PIZZA_SHARE)
+        difference = bootstrap(both, mean_difference, level=97.5)
+        words = f"Pizza's share, {first} less {second}, 97.5% interval: {difference}"
+        can_be_made = "" if len(both) >= LEAST_PAIRS else f", fewer than {LEAST_PAIRS}: no test"
+        print(f"{words} ({len(both)} pairs){can_be_made}")
+    for name, arm in arms.items():
+        print_last_loss(name, arm)
+    early = first_look(table)
+    if early is not None:
+        print_turned(arms, early)
 
 
 def multiplying(verdicts: "pandas.Series[str]") -> int:
@@ -341,6 +389,7 @@ QUESTIONS: dict[str, Callable[[Arms, Path], None]] = {
     "stablemax": question_stablemax,
     "float64": question_float64,
     "decay": question_decay,
+    "learnable-norm": question_learnable_norm,
 }
 
 

@@ -37,6 +37,7 @@ GOLDEN = {
     "hidden-layer": ["8d0b2164d1b0", "baf649a28b7f"],
     "trios": ["53caa82cdcc3", "94de725b8db4"],
     "norm-arms": ["a0e2f57a7d41", "93780736476b"],
+    "learnable-norm-arms": ["583557fdb989", "03fad55bb9a8"],
     "muon-arms": ["7705d326005d", "307bed8ed2b6"],
     "stablemax-arms": ["8255495bee12", "ca8bc4c5d897"],
     "float64-arms": ["b12b84bcb9d5", "5bd76e26885d"],
