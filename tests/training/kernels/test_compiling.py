@@ -1,12 +1,15 @@
 """Kernels are compiled side by side, and none is launched for it."""
 
+import ast
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
+from time import sleep
 from typing import Any
 
 import pytest
@@ -68,6 +71,32 @@ def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) 
     for kernel in kernels:
         assert kernel.known == "compiled True"
         assert kernel.given == {"grid": (3, 1), "X": "x", "D": 16}
+
+
+def test_kernels_are_parsed_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 may raise SystemError where two threads parse at once."""
+    compiling.parse_one_at_a_time()
+    real_parse = ast.parse
+    parsing: list[str] = []
+    most_at_once = []
+
+    def slow_parse(source: str) -> ast.Module:
+        parsing.append(source)
+        most_at_once.append(len(parsing))
+        sleep(0.02)  # time for the other threads to come in
+        parsing.remove(source)
+        return real_parse(source)
+
+    kernel = triton.runtime.jit.JITFunction(_a_kernel)
+    with monkeypatch.context() as patched, ThreadPoolExecutor(4) as pool:
+        patched.setattr(ast, "parse", slow_parse)
+        trees = list(pool.map(lambda _: kernel.parse(), range(8)))
+    assert most_at_once == [1] * 8
+    assert {type(tree) for tree in trees} == {ast.Module}
+
+
+def _a_kernel(X):  # type: ignore[no-untyped-def]
+    return X
 
 
 class Compiled:

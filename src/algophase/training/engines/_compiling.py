@@ -9,7 +9,8 @@ import os
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from threading import Lock
 from typing import Any
 
 import torch
@@ -64,11 +65,33 @@ def _load(device: torch.device, kernel: Any) -> None:
         _ = compiled.run
 
 
+@cache
+def parse_one_at_a_time() -> None:
+    """From now on, Triton parses one kernel at a time, whatever number of threads compile.
+
+    Python 3.11 counts the depth of a syntax tree for all threads together. Where a thread begins a
+    tree while another makes one, `ast.parse` may raise SystemError ("AST constructor recursion
+    depth mismatch"), as it did once in our slow tests. Parsing takes milliseconds of the seconds
+    that a kernel takes.
+    """
+    from triton.runtime.jit import JITCallable
+
+    lock = Lock()
+    parse = JITCallable.parse
+
+    def parse_alone(kernel: Any) -> Any:
+        with lock:
+            return parse(kernel)
+
+    JITCallable.parse = parse_alone
+
+
 def compile_at_once(launches: Collection[Launch]) -> list[Any]:
     """Compile every kernel for the current device, or read it from Triton's cache. Nothing is
     launched.
     """
     import triton
 
+    parse_one_at_a_time()
     with ThreadPoolExecutor(os.cpu_count()) as pool, triton.AsyncCompileMode(pool):
         return [one.kernel.warmup(grid=one.grid, **one.values) for one in launches]
