@@ -1,14 +1,15 @@
 """Merged units of a transformer: which units do nearly the same, and what they read together."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from algophase.certificates._writing import written_in_planes
 from algophase.certificates.advice import Advice, Numbers, Reading, principal, rounded
-from algophase.certificates.balls import Array, exact
+from algophase.certificates.balls import HALVES, Array, exact
 from algophase.certificates.forms import Form, Stream
-from algophase.certificates.sample import ReadUnits, Sample, read_units
+from algophase.certificates.sample import ReadUnits, Sample, distances
 
 OWN_DIRECTIONS = 4  # of the stream that units of one frequency k read: the planes of k and 2k
 SMALLEST = 1e-9
@@ -80,23 +81,20 @@ class Units:
         back: Array,
     ) -> None:
         assert sample.stream is not None
-        self.form, self.sample, self.stream = form, sample, stream
-        self.groups, self.subspace, self.back = groups, subspace, back
+        self.sample, self.groups = sample, groups
+        self.subspace, self.back = subspace, back
         self.scales_freely = form.activation == "relu"  # relu(alpha x) = alpha relu(x)
-        identity = exact(np.eye(len(subspace)))
-        projection = exact(subspace) @ exact(back)
-        outside = stream.lengths(identity - projection)
-        rows = []
-        for row in sample.rows.tolist():
-            lengths = outside(slice(row, row + 1))
-            rows.append(lengths.ravel())
-        self.outside = np.concatenate(rows)  # |x'|, (pairs,)
-        into_units = back @ stream.into_units.mid
-        self.reads = np.vstack([into_units, stream.biases.mid]).T  # by unit
+        self.halves = HALVES[form.activation]
+        self.outside = _lengths_outside(sample, stream, subspace, back)
+        into_units = stream.into_units.mid
+        kept = back @ into_units  # Y W_in
+        through = 2 * kept - (back @ subspace) @ kept  # A
+        self.missed = into_units - subspace @ kept  # N
+        self.reads = np.vstack([through, stream.biases.mid]).T  # by unit
         coordinates = sample.stream @ subspace
         ones = np.ones((len(coordinates), 1))
-        with_one = np.concatenate([coordinates, ones], axis=1)
-        moments = with_one.T @ with_one / len(with_one)
+        self.with_one = np.concatenate([coordinates, ones], axis=1)  # (z, 1), (pairs, q + 1)
+        moments = self.with_one.T @ self.with_one / len(self.with_one)
         values, vectors = np.linalg.eigh(moments)
         # What units read, times this root, has the length that it has on average over the pairs.
         roots = np.sqrt(np.maximum(values, 0.0))
@@ -134,6 +132,8 @@ class Units:
         leaves least of what they do, to first order; else their mean. chosen: the units.
         """
         turned = signs[chosen, None] * self.images[chosen]
+        if len(chosen) == 1:
+            return np.asarray(turned[0])
         written = self.sample.readout[chosen]
         if not self.scales_freely:
             weights = np.square(written).sum(axis=1) + SMALLEST
@@ -173,7 +173,38 @@ class Units:
 
     def read(self, joined: Joined) -> ReadUnits:
         """Merged units on the sample."""
-        return read_units(self.sample, self.form, self.stream, joined.reading, self.outside)
+        reading, readout = joined.reading, self.sample.readout
+        rho = self.with_one @ reading.reads
+        results = self.halves.even(exact(rho)).mid
+        sizes = np.abs(reading.factors)
+        written = np.zeros((rho.shape[1], readout.shape[1]))
+        np.add.at(written, reading.owners, sizes[:, None] * readout)
+        return ReadUnits(results, written, self._bound(reading))
+
+    def _bound(self, reading: Reading) -> Array:
+        """How far units can be from their merged ones, on the sample: as `prove_compact` has it,
+        (pairs, outputs).
+        """
+        slope, share = self.halves.slope, self.halves.share
+        assert slope is not None
+        merged_reads = reading.reads.T[reading.owners]
+        apart = self.reads - reading.factors[:, None] * merged_reads  # K, by unit
+        bound: Array = np.zeros((len(self.with_one), self.sample.readout.shape[1]))
+        for group, gaps in enumerate(self.gaps):
+            chosen = self.groups == group
+            square = apart[chosen].T @ apart[chosen]
+            squared_lengths = ((self.with_one @ square) * self.with_one).sum(axis=1)
+            inside = slope * np.sqrt(np.maximum(squared_lengths, 0.0))
+            beyond = (slope + share) * self.outside * np.linalg.norm(self.missed[:, chosen])
+            bound += (inside + beyond)[:, None] * gaps[self.sample.right]
+        return bound
+
+    @cached_property
+    def gaps(self) -> list[Array]:
+        """For each group, how far apart what it writes on two outputs is, (outputs, outputs)."""
+        readout = self.sample.readout
+        groups = range(int(self.groups.max()) + 1)
+        return [distances(readout[self.groups == group]) for group in groups]
 
     def advice(self, joined: Joined, units: ReadUnits, cut: float) -> Advice:
         """The advice with what merged units write. cut: as in `cut`, of what they write."""
@@ -182,6 +213,14 @@ class Units:
         group_of[reading.owners] = self.groups
         written = written_in_planes(units, group_of, cut)
         return replace(written, reading=reading)
+
+
+def _lengths_outside(sample: Sample, stream: Stream, subspace: Array, back: Array) -> Array:
+    """|x'| of the sample's pairs: what of the stream is outside of the subspace, (pairs,)."""
+    projection = exact(subspace) @ exact(back)
+    lengths = stream.lengths(exact(np.eye(len(subspace))) - projection)
+    by_row = [lengths(slice(row, row + 1)) for row in sample.rows.tolist()]
+    return np.concatenate(by_row).ravel()
 
 
 def bundled(vectors: Array, weights: Array, count: int) -> tuple[Numbers, Array]:

@@ -11,6 +11,7 @@ from algophase.certificates.balls import Array
 from algophase.certificates.sample import ReadUnits, Sample
 
 SMALLEST = 1e-9
+LEAST_LEFT = 1e-3  # of the longest: a unit that is written exactly counts as leaving so much
 WRITE_CUTS = (0.01, 0.02, 0.035, 0.06, 0.1)
 RANKS = (0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3)  # of the largest that saves much
 SUBSPACES = ((4, 2), (4, 4), (6, 4), (9, 4), (12, 2), (18, 2), (12, 3), (24, 1), (36, 1))
@@ -43,8 +44,9 @@ def written_in_planes(units: ReadUnits, groups: Numbers, cut: float) -> Advice:
     basis_lengths = np.linalg.norm(basis, axis=1)
     sizes = scales[:, None] * np.abs(coefficients) * basis_lengths
     lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
-    writes = np.where(sizes > cut * lengths, coefficients, 0.0)
-    return Advice(None, rounded(writes), basis, rounded(center), rounded(scales))
+    writes = rounded(np.where(sizes > cut * lengths, coefficients, 0.0))
+    bounding = _bounding_scales(scales, units.written, writes, basis)
+    return Advice(None, writes, basis, rounded(center), bounding)
 
 
 def _scales(results: Array) -> Array:
@@ -52,6 +54,17 @@ def _scales(results: Array) -> Array:
     scales = results.std(axis=0) + SMALLEST
     least = 1e-3 * scales.max()
     return np.asarray(np.maximum(scales, least))
+
+
+def _bounding_scales(scales: Array, written: Array, writes: Array, basis: Array) -> Array:
+    """The d of the proof's bound |(h - mu) / d| |d (R[c] - R[c'])|. Where units vary by `scales`
+    and R has rows of length r, it is smallest with d^2 = scales / r: a unit that is written almost
+    exactly then hardly counts.
+    """
+    left = written - writes @ basis
+    lengths = np.linalg.norm(left, axis=1)
+    least = LEAST_LEFT * lengths.max() + SMALLEST
+    return rounded(np.sqrt(scales / np.maximum(lengths, least)))
 
 
 def tries_of_writing(sample: Sample, cosets: list[Numbers]) -> Iterator[Advice]:
@@ -211,4 +224,6 @@ def _with_entries(sample: Sample, scales: Array, rank: int, count: int) -> Advic
 
 def _as_read(sample: Sample, scales: Array, writes: Array, basis: Array) -> Advice:
     center = rounded(sample.results.mean(axis=0))
-    return Advice(None, rounded(writes), basis, center, rounded(scales))
+    writes = rounded(writes)
+    bounding = _bounding_scales(scales, sample.readout, writes, basis)
+    return Advice(None, writes, basis, center, bounding)

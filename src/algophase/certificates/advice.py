@@ -30,6 +30,7 @@ from algophase.certificates.balls import Array
 Numbers = NDArray[np.int64]
 Contested = tuple[int, int, list[int]]  # a pair, and the answers that are left open
 DIGITS = 6  # significant ones of every number
+POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Advice:
     """All that a compact proof is told.
 
     writes: S, (merged, r); basis: B, (r, outputs).
-    center: what merged units give on average, (merged,); scales: how much they vary, (merged,).
+    center: what merged units give on average, (merged,); scales: their weights in the bound of what
+        S B misses, (merged,).
     contested: pairs and answers that are compared exactly.
     """
 
@@ -98,10 +100,19 @@ def _listed(matrix: Array) -> list[list[float]]:
 
 
 def rounded(values: Array) -> Array:
-    """As a file holds them."""
-    texts = [f"{value:.{DIGITS}g}" for value in values.ravel().tolist()]
-    flat = np.array([float(text) for text in texts])
-    return flat.reshape(values.shape)
+    """To so many digits: the float64 that reading its text gives, so a file holds it exactly."""
+    with np.errstate(divide="ignore"):
+        exponents = np.floor(np.log10(np.abs(values)))
+    decimals = DIGITS - 1 - exponents
+    # A whole number divided by a power of ten that float64 has exactly is the nearest to the text.
+    is_usual = (decimals >= 0) & (decimals < len(POWERS_OF_TEN))
+    scales = POWERS_OF_TEN[decimals[is_usual].astype(int)]
+    numbers = np.zeros_like(values)
+    numbers[is_usual] = np.rint(values[is_usual] * scales) / scales
+    is_unusual = ~is_usual & (values != 0)
+    texts = [f"{value:.{DIGITS}g}" for value in values[is_unusual].tolist()]
+    numbers[is_unusual] = [float(text) for text in texts]
+    return numbers
 
 
 def principal(rows: Array) -> tuple[Array, Array]:

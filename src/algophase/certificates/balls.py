@@ -133,6 +133,18 @@ def side_by_side(*balls: Ball) -> Ball:
     return Ball(mid, rad)
 
 
+def stacked(balls: list[Ball]) -> Ball:
+    """Joined along a new axis, the last but one."""
+    mids = [ball.mid for ball in balls]
+    rads = [ball.rad for ball in balls]
+    return Ball(np.stack(mids, axis=-2), np.stack(rads, axis=-2))
+
+
+def swapped(ball: Ball) -> Ball:
+    """With its first two axes exchanged."""
+    return Ball(ball.mid.swapaxes(0, 1), ball.rad.swapaxes(0, 1))
+
+
 def _between(lower: Array, upper: Array) -> Ball:
     mid = lower + (upper - lower) / 2
     reach = np.maximum(upper - mid, mid - lower)

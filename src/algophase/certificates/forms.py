@@ -28,6 +28,8 @@ from algophase.certificates.balls import (
     relu,
     side_by_side,
     softmax,
+    stacked,
+    swapped,
 )
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, MLPSettings, TransformerSettings
@@ -281,7 +283,7 @@ class Stream:
     def written(self, matrix: Ball, bias: Ball) -> Callable[[slice], Ball]:
         """x(a, b) times a matrix (d, n), plus a bias (n,), for rows of pairs: (rows, p, n)."""
         own = self.tokens[-1] @ matrix + bias
-        carried = [self._carried(token, matrix) for token in self.tokens]
+        carried = [stacked(self._carried(token, matrix)) for token in self.tokens]
 
         def of_rows(rows: slice) -> Ball:
             height = len(range(self.order)[rows])
@@ -289,11 +291,13 @@ class Stream:
             total = own[None] + nothing
             for position, pattern in enumerate(self.patterns):
                 shares = pattern[rows] if pattern.shape[0] > 1 else pattern
-                for head in range(self.heads):
-                    by_token = carried[position][head]
-                    by_pair = by_token[rows, None] if position == 0 else by_token[None]
-                    share = shares[..., head, None]
-                    total = total + share * by_pair
+                by_head = carried[position]  # (tokens, heads, n)
+                if position == 1:  # its token is the second operand
+                    by_second = swapped(shares) @ by_head
+                    total = total + swapped(by_second)
+                else:
+                    by_first = by_head[rows] if position == 0 else by_head
+                    total = total + shares @ by_first
             return total
 
         return of_rows
