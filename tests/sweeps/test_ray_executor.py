@@ -177,11 +177,15 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
     first, second = two_nodes.head_node, two_nodes.worker_nodes.copy().pop()
     killed: list[int] = []
 
-    def disturb(progress: Progress) -> None:
-        """Once both nodes are at work: the worker of one, and the other as a whole."""
-        if killed or "2 tasks running on 2 nodes" not in progress.doing:
+    def disturb(_: Progress) -> None:
+        """Once both nodes are at work, end the worker of one, and the other as a whole. A worker is
+        stopped until then: on a busy machine one node may be done before the other has begun.
+        """
+        if killed:
             return
         workers = [*at_work(first), *at_work(second)]
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
         if len(workers) == 2:
             os.kill(workers[0], signal.SIGKILL)
             two_nodes.remove_node(second, allow_graceful=False)
