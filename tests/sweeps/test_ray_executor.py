@@ -110,6 +110,15 @@ def at_work(node: Any) -> list[int]:
     return found
 
 
+def reached(pid: int, number: signal.Signals) -> bool:
+    """Send a signal; False where the process is gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def listening() -> list[str]:
     """Addresses on which Ray's processes below this one wait for others, as the kernel writes
     them.
@@ -184,12 +193,12 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
         if killed:
             return
         workers = [*at_work(first), *at_work(second)]
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        if len(workers) == 2:
-            os.kill(workers[0], signal.SIGKILL)
+        stopped = [pid for pid in workers if reached(pid, signal.SIGSTOP)]
+        if len(stopped) == 2:
+            reached(stopped[0], signal.SIGKILL)
             two_nodes.remove_node(second, allow_graceful=False)
-            killed.extend(workers)
+            reached(stopped[1], signal.SIGKILL)  # stopped, it cannot see that its node is gone
+            killed.extend(stopped)
 
     outcome = sweep_on_ray(
         request, SweepDirectory(tmp_path / "ray"), two_nodes.address, 2, report=disturb
