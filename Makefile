@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Where this is set, every program that a test starts compiles PyTorch's Python again, for 2.4 s.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Tests run in this many processes, each with one thread: NumPy may be loaded before tests/conftest.py can say so.
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
