@@ -13,7 +13,9 @@ from algophase.paper.rules import (
     all_of,
     apart,
     decided,
+    judge,
     points,
+    runs_to_decide,
 )
 from algophase.runs.boundary import Estimate
 from algophase.runs.statistics import Share, newcombe
@@ -171,3 +173,40 @@ def test_a_circle_may_be_walked_the_other_way() -> None:
 
 def verdict_of(claim: Entry, measurement: Measurement) -> tuple[str, str]:
     return RULES[claim.rule](claim, measurement)
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "high"), [(0.53, 0.5, 1.1), (0.47, 0.5, 1.1), (0.2, 0, 0.25)]
+)
+def test_so_many_runs_decide(share: float, low: float, high: float) -> None:
+    """Wilson's interval of that many runs with the same share decides; that of half does not."""
+
+    def measured_on(runs: int) -> Estimate:
+        some = Share(round(share * runs), runs)
+        return Estimate(some.value, some.interval)
+
+    assert decided(measured_on(100), low, high) == "undecided"
+    needed = runs_to_decide(measured_on(100), 100, low, high)
+    assert needed is not None
+    assert decided(measured_on(int(1.1 * needed)), low, high) == (share > low)
+    assert decided(measured_on(needed // 2), low, high) == "undecided"
+
+
+def test_no_number_of_runs_decides_on_a_limit() -> None:
+    assert runs_to_decide(Estimate(0.5, (0.4, 0.6)), 100, low=0.5) is None
+    assert runs_to_decide(Estimate(0.5, None), 100, low=0.4) is None
+    assert runs_to_decide(None, 0, low=0.4) is None
+
+
+def test_an_undecided_claim_says_what_would_decide_it() -> None:
+    def note(**fields: Any) -> str:
+        claim = Entry("efflc", "name", "text", "share above", "formulas", "quantity", **fields)
+        return judge(claim, measured(Share(53, 100))).note
+
+    assert note(line=0.5).endswith(
+        "; about 1,100 runs would decide it, if the number stays where it is"
+    )
+    assert note(line=0.5, no_more_runs="all are there").endswith(
+        "; no further runs can decide it: all are there"
+    )
+    assert "would decide" not in note(line=0.3)

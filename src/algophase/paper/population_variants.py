@@ -30,8 +30,9 @@ from algophase.paper.populations import (
     transition_table,
 )
 from algophase.paper.product import Product, Table
-from algophase.paper.rules import all_of, apart, decided, points
+from algophase.paper.rules import all_of, apart, decided, points, runs_to_decide
 from algophase.paper.sources import Missing, Sources
+from algophase.runs.boundary import Estimate
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share, same_distribution
 
@@ -253,4 +254,19 @@ def medians_by_rate(runs: tuple[Runs, Runs], metric: str, similar: float) -> Mea
     start, largest = max(differences, key=lambda item: abs(item[1].value))
     are_similar = all_of([decided(moved, -similar, similar) for _, moved in differences])
     in_words = f"{largest} at rates {start:.1f} to {start + 1 / FIFTHS:.1f}"
-    return measured(are_similar, sample=len(runs[0]), largest=in_words)
+    sample = len(runs[0])
+    needed = _runs_to_decide([moved for _, moved in differences], sample, similar)
+    return measured(are_similar, sample=sample, largest=in_words, runs_to_decide=needed)
+
+
+def _runs_to_decide(differences: list[Estimate], runs: int, similar: float) -> int | None:
+    """The curves differ as soon as one difference is too large for sure, and are alike once all of
+    them are small for sure.
+    """
+    open_ones = [one for one in differences if decided(one, -similar, similar) == "undecided"]
+    too_large = [one for one in open_ones if abs(one.value) > similar]
+    needed = [runs_to_decide(one, runs, -similar, similar) for one in too_large or open_ones]
+    numbers = [number for number in needed if number is not None]
+    if not numbers:
+        return None
+    return min(numbers) if too_large else max(numbers)

@@ -43,7 +43,8 @@ class Entry:
     total: runs behind a printed share.
     line: what the rule compares with, a number or a name of `rules.LINES`; limits, expected: the
     same for rules that take two numbers or a word. arguments: of the quantity. optional: left out
-    where the population is not there.
+    where the population is not there. no_more_runs: why further runs cannot decide what is
+    undecided.
     """
 
     item: str
@@ -65,6 +66,7 @@ class Entry:
     ours: str = "{value}"
     note: str = "{rule}"
     optional: bool = False
+    no_more_runs: str = ""
 
     @property
     def share(self) -> Share:

@@ -66,6 +66,31 @@ def all_of(parts: Sequence[Holds]) -> Holds:
     return True if all(part is True for part in parts) else "undecided"
 
 
+def runs_to_decide(
+    estimate: Estimate | None, runs: int, low: float = -math.inf, high: float = math.inf
+) -> int | None:
+    """About how many runs decide whether a number lies within limits, to two digits. It takes the
+    number to be where it was measured, and its interval to narrow with the root of the runs. None
+    where the number lies on a limit, or has no interval.
+    """
+    if estimate is None or estimate.interval is None:
+        return None
+    value = estimate.value
+    least, most = estimate.interval
+    to_low, to_high = value - low, high - value
+    if to_low == 0 or to_high == 0:
+        return None
+    if to_low > 0 and to_high > 0:
+        narrower = max((value - least) / to_low, (most - value) / to_high)
+    elif to_low < 0:
+        narrower = (most - value) / -to_low
+    else:
+        narrower = (value - least) / -to_high
+    needed = runs * narrower**2
+    place = 10 ** max(0, math.floor(math.log10(max(needed, 1))) - 1)
+    return place * math.ceil(needed / place)
+
+
 def above_zero(estimate: Estimate | None) -> Holds:
     return decided(estimate, low=0.0)
 
@@ -101,6 +126,15 @@ LINES = {
     "circular": THRESHOLDS.circularity,
     "symmetric": THRESHOLDS.gradient_symmetricity,
     "low irrelevance": THRESHOLDS.pizza_distance_irrelevance,
+}
+# Limits that a number's interval must lie within, of rules that draw some, by the claim's line.
+LIMITS: dict[str, Callable[[float], tuple[float, float]]] = {
+    "share above": lambda line: (line, math.inf),
+    "share below": lambda line: (-math.inf, line),
+    "at least one": lambda _: (RARE, math.inf),
+    "interval above zero": lambda _: (0.0, math.inf),
+    "interval below": lambda line: (-math.inf, line),
+    "interval around zero": lambda line: (-line, line),
 }
 Judgment = tuple[Verdict, str]
 Rule = Callable[[Entry, "Measurement"], Judgment]
@@ -340,6 +374,21 @@ def printed_share(claim: Entry, measurement: "Measurement") -> Judgment:
     return ("reproduced" if stays_within(furthest, PRECISE) else "undecided"), wording
 
 
+def what_decides(claim: Entry, measurement: Measurement) -> str:
+    """How many runs would decide an undecided claim, or that none can."""
+    if claim.no_more_runs:
+        return f"; no further runs can decide it: {claim.no_more_runs}"
+    needed = measurement.words.get("runs_to_decide")
+    if claim.rule in LIMITS:
+        limits = LIMITS[claim.rule](limit_of(claim))
+        value = measurement.value
+        estimate = estimated(value) if isinstance(value, Share) else value
+        needed = runs_to_decide(estimate, measurement.sample, *limits)
+    if needed is None:
+        return ""
+    return f"; about {needed:,} runs would decide it, if the number stays where it is"
+
+
 def claims_of(label: str, sources: Sources) -> tuple[Claim, ...]:
     """The claims of an item, judged."""
     return judge_all(entries()[label], sources)
@@ -361,6 +410,9 @@ def judge_all(described: Sequence[Entry], sources: Sources) -> tuple[Claim, ...]
 def judge(entry: Entry, measurement: Measurement) -> Claim:
     """A claim beside its measurement."""
     verdict, rule = RULES[entry.rule](entry, measurement)
+    note = entry.note
+    if verdict == "undecided":
+        note += what_decides(entry, measurement)
     words = {
         **entry.arguments,
         "value": measurement.value,
@@ -377,5 +429,5 @@ def judge(entry: Entry, measurement: Measurement) -> Claim:
         entry.ours.format(**words),
         verdict,
         measurement.sample,
-        entry.note.format(**words),
+        note.format(**words),
     )
