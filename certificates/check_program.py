@@ -21,6 +21,7 @@ def group_of(group):
 
 def program_of(terms, table, inverse, elements):
     """A program is a sum of terms (A B)[i, j], with i and j products of x, y and z."""
+    require(type(terms) is list and terms, "the program has no terms")
     products = [(name, (floats(left) * floats(right)).tolist()) for name, left, right in terms]
 
     def of_first(a):

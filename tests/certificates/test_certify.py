@@ -296,6 +296,7 @@ def test_the_checker_is_short_and_needs_nothing_of_algophase() -> None:
         "arithmetic.py",
         "check.py",
         "check_compact.py",
+        "check_forms.py",
         "check_network.py",
         "check_program.py",
     ]
