@@ -35,7 +35,7 @@ class Refuted(Exception):
     """The certificate is false. After any other exception it is not proved."""
 
 
-class Found:
+class Results:
     """What the checker finds, one first operand after the other.
 
     brute, work: operations of brute force and of the compact proof. `spent` is asked after each
@@ -86,15 +86,15 @@ def check(path, text):
     answers = elements[2].argsort()[table[elements[0][:, None], elements[1]]]
     taken = on_its_word(path, network, group, answers)
 
-    found = Found(n * n)
+    results = Results(n * n)
     spent()
     kind = Transformer if network["settings"]["kind"] == "transformer" else Tables
     form = kind(tensors, network, n)
     shared = spent()
     form.prepare()
-    found.brute = shared + spent()
+    results.brute = shared + spent()
     compact = None if claimed is None else Compact(fields(claimed, *OF_COMPACT, "advice")[-1], form)
-    found.work = shared + spent()
+    results.work = shared + spent()
     program = None
     if entries["program"] is not None:
         program = program_of(entries["program"], table, inverse, elements)
@@ -102,21 +102,21 @@ def check(path, text):
     for a, answers_of_a in enumerate(answers.tolist()):
         units = activated(form.read(a), form.activation)
         logits = (times(units, form.readout) + form.past(a)).tolist()
-        found.brute += spent()
-        found.count(logits, answers_of_a)
+        results.brute += spent()
+        results.count(logits, answers_of_a)
         if program:
-            found.compare(logits, program(a))
+            results.compare(logits, program(a))
         spent()
         if compact:
-            found.compact += compact.proved(a, answers_of_a, logits)
-            found.work += spent()
+            results.compact += compact.proved(a, answers_of_a, logits)
+            results.work += spent()
 
-    require_counts(entries, found)
-    require_program(entries, found)
+    require_counts(entries, results)
+    require_program(entries, results)
     if compact:
-        require_compact(claimed, found)
+        require_compact(claimed, results)
     require_digest(entries, text)
-    return f"{found.right} of {found.pairs} pairs right, {found.wrong} wrong{taken}"
+    return f"{results.right} of {results.pairs} pairs right, {results.wrong} wrong{taken}"
 
 
 def entries_of(text):
@@ -142,23 +142,23 @@ def without_repeats(items):
     return dict(items)
 
 
-def require_counts(entries, found):
+def require_counts(entries, results):
     claims = integers([entries[name] for name in COUNTS])
     _, right, wrong, _ = claims
-    refuted = right > found.pairs - found.wrong or wrong > found.pairs - found.right
-    require(not refuted, f"{found.right} pairs are right, {found.wrong} wrong", Refuted)
-    undecided = found.pairs - found.right - found.wrong
-    results = [found.pairs, found.right, found.wrong, undecided]
-    require(claims == results, f"pairs, right, wrong, undecided are {results}")
+    refuted = right > results.pairs - results.wrong or wrong > results.pairs - results.right
+    require(not refuted, f"{results.right} pairs are right, {results.wrong} wrong", Refuted)
+    undecided = results.pairs - results.right - results.wrong
+    counted = [results.pairs, results.right, results.wrong, undecided]
+    require(claims == counted, f"pairs, right, wrong, undecided are {counted}")
 
 
-def require_program(entries, found):
+def require_program(entries, results):
     difference, share = (entries[name] for name in ENCLOSURES)
     if entries["program"] is None:
         require(difference is None and share is None, "a difference from no program")
         return
-    within(difference, found.largest, "largest difference")
-    within(share, 1 - found.left / found.whole, "share explained")
+    within(difference, results.largest, "largest difference")
+    within(share, 1 - results.left / results.whole, "share explained")
 
 
 def within(claim, value, words):
@@ -170,12 +170,12 @@ def within(claim, value, words):
     require(low <= value and value <= high, f"{words} is not shown to be within {claim}")
 
 
-def require_compact(claimed, found):
+def require_compact(claimed, results):
     right, work, brute, share = (claimed[name] for name in OF_COMPACT)
     integers([right, work, brute])
-    too_many = right > found.pairs - found.wrong
-    require(not too_many, f"{found.wrong} pairs are wrong", Refuted)
-    shown = [found.compact, found.work, found.brute, round(found.work / found.brute, 4)]
+    too_many = right > results.pairs - results.wrong
+    require(not too_many, f"{results.wrong} pairs are wrong", Refuted)
+    shown = [results.compact, results.work, results.brute, round(results.work / results.brute, 4)]
     require([right, work, brute, share] == shown, f"{', '.join(OF_COMPACT)} are {shown}")
 
 
