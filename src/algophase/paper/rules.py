@@ -87,8 +87,8 @@ def runs_to_decide(
     else:
         narrower = (value - least) / -to_high
     needed = runs * narrower**2
-    place = 10 ** max(0, math.floor(math.log10(max(needed, 1))) - 1)
-    return place * math.ceil(needed / place)
+    unit = 10 ** max(0, math.floor(math.log10(max(needed, 1))) - 1)
+    return unit * math.ceil(needed / unit)  # two digits
 
 
 def above_zero(estimate: Estimate | None) -> Holds:

@@ -1,0 +1,103 @@
+"""Rival accounts on a population: how many networks pass each, by attention rate.
+
+    python studies/rival_accounts_by_rate.py                     # the table of gallery/rivals.csv
+    python studies/rival_accounts_by_rate.py measure SWEEP ...   # measure again: 5 s per network
+
+The networks of gallery/rivals.csv are made by
+
+    algophase sweep examples/short-runs.toml --device cpu --keep-weights all --out short-runs
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas
+
+from algophase import load, read_runs, rivals
+from algophase.analysis.rivals.account import Account
+from algophase.pages.table import Table
+from algophase.runs.statistics import Share
+from algophase.storage.sweep_directory import SweepDirectory
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "gallery" / "rivals.csv"
+BANDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the attention rate
+PASSES, BY_CHANCE, FAILS, SAYS_NOTHING = "passes", "by chance", "fails", "says nothing"
+
+
+def outcome(account: Account) -> str:
+    if account.passes is None:
+        return SAYS_NOTHING
+    if not account.passes:
+        return FAILS
+    return PASSES if account.discriminates else BY_CHANCE
+
+
+def measure(sweeps: list[Path], out: Path) -> None:
+    """One row per accurate network that was kept: its rate, its verdict, and the outcome of each
+    account.
+    """
+    rows = []
+    for sweep in sweeps:
+        runs = read_runs(sweep)
+        files = SweepDirectory(sweep).kept_files()
+        is_taken = runs.run_id.isin(files) & (runs.accuracy == 1)
+        for run in runs[is_taken].itertuples():
+            result = rivals(load(files[run.run_id]))
+            row = {
+                "run_id": run.run_id,
+                "attention_rate": run.attention_rate,
+                "verdict": run.verdict,
+            }
+            row |= {account.name: outcome(account) for account in result.accounts}
+            rows.append(row)
+            print(f"{run.run_id}: {', '.join(result.passing)}", flush=True)
+    table = pandas.DataFrame(rows).sort_values("attention_rate")
+    table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+
+
+def by_rate(table: pandas.DataFrame) -> Table:
+    """How many networks of each quarter of the rates pass; and of all for which an account says
+    something, with an interval.
+    """
+    bands = pandas.cut(table.attention_rate, BANDS, include_lowest=True)
+    accounts = [name for name in table if name not in ("run_id", "attention_rate", "verdict")]
+    groups = [group for _, group in table.groupby(bands, observed=False)]
+    heads = [
+        f"rate {low:g} to {high:g} ({len(group)})"
+        for low, high, group in zip(BANDS, BANDS[1:], groups, strict=False)
+    ]
+    rows = []
+    for name in accounts:
+        counts = [_counted(group[name]) for group in groups]
+        says = table[name] != SAYS_NOTHING
+        passing = Share(int((table[name] == PASSES).sum()), int(says.sum()))
+        rows.append([name, *counts, passing if says.any() else "-"])
+    return Table(["account", *heads, "passes"], rows)
+
+
+def _counted(outcomes: pandas.Series) -> str:
+    """How many pass, and how many as chance would: "12", "0 and 3 by chance"."""
+    if len(outcomes) and (outcomes == SAYS_NOTHING).all():
+        return "-"
+    passing = str((outcomes == PASSES).sum())
+    by_chance = (outcomes == BY_CHANCE).sum()
+    return f"{passing} and {by_chance} by chance" if by_chance else passing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command")
+    measuring = commands.add_parser("measure", help="measure the networks of sweeps")
+    measuring.add_argument("sweeps", nargs="+", type=Path)
+    measuring.add_argument("--out", type=Path, default=TABLE)
+    chosen = parser.parse_args()
+    if chosen.command == "measure":
+        measure(chosen.sweeps, chosen.out)
+    print(by_rate(pandas.read_csv(getattr(chosen, "out", TABLE))).markdown("---"))
+
+
+if __name__ == "__main__":
+    main()
