@@ -75,11 +75,10 @@ test-slow: setup
 NUMERICAL := tests/analysis tests/networks tests/runs
 STATISTICS := $(wildcard tests/paper/test_population*.py) tests/sweeps/test_distributions.py
 WITHOUT_PYTORCH := $(STATISTICS) $(addprefix tests/runs/test_,boundary.py comparison.py phase_shift.py)
-HALF := $(shell expr \( $(WORKERS) + 1 \) / 2)
 
-# Both at once, with half of the workers each: neither waits for the last test of the other.
+# Both at once, each with all workers: the longer one has all cores when the other is done.
 test-rounding: setup
-	$(MAKE) --jobs 2 rounding-of-mkl rounding-of-aten WORKERS=$(HALF)
+	$(MAKE) --jobs 2 rounding-of-mkl rounding-of-aten
 
 rounding-of-mkl: setup
 	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL) tests/paper $(addprefix --ignore=,$(WITHOUT_PYTORCH))

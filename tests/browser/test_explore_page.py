@@ -184,6 +184,7 @@ def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(
     found.check()
 
 
+@pytest.mark.slow
 def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery)
     page = found.page

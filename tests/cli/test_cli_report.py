@@ -157,6 +157,7 @@ def test_a_sweep_needs_no_weights_and_crafted_descriptions_are_refused(tmp_path:
     assert not (tmp_path / "crafted.html").exists()
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_fit(tmp_path: Path) -> None:
     path = tmp_path / "many.parquet"
     made_runs(10_000).to_parquet(path)

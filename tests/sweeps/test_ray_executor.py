@@ -150,6 +150,7 @@ def listening() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_a_local_sweep(
     one_thread: None, tmp_path: Path, said: list[str]
 ) -> None:
