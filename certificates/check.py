@@ -26,6 +26,7 @@ from flint import arb, arb_mat
 
 FORMAT, VERSION = "algophase-certificate", 2
 ENTRIES = ("format", "version", "digest", "network", "group", "program", "compact", "rests_on")
+OF_NETWORK = ("id", "weights_sha256", "settings", "separate_vocabularies", "equals_sign")
 COUNTS = ("pairs", "proved_right", "proved_wrong", "undecided")
 ENCLOSURES = ("largest_difference", "share_explained")
 OF_COMPACT = ("proved_right", "operations", "brute_force_operations", "operations_share")
@@ -93,7 +94,10 @@ def check(path, text):
     shared = spent()
     form.prepare()
     results.brute = shared + spent()
-    compact = None if claimed is None else Compact(fields(claimed, *OF_COMPACT, "advice")[-1], form)
+    compact = None
+    if claimed is not None:
+        *_, advice = fields(claimed, *OF_COMPACT, "advice")
+        compact = Compact(advice, form)
     results.work = shared + spent()
     program = None
     if entries["program"] is not None:
@@ -106,7 +110,7 @@ def check(path, text):
         results.count(logits, answers_of_a)
         if program:
             results.compare(logits, program(a))
-        spent()
+        spent()  # what `compare` took is no part of a proof
         if compact:
             results.compact += compact.proved(a, answers_of_a, logits)
             results.work += spent()
@@ -123,13 +127,10 @@ def entries_of(text):
     """The entries of a certificate, none missing, none more, none twice."""
     entries = json.loads(text, object_pairs_hook=without_repeats, parse_constant=no_number)
     fields(entries, *ENTRIES, *COUNTS, *ENCLOSURES)
-    known = [entries["format"], entries["version"], type(entries["version"])]
+    named = [entries["format"], entries["version"], type(entries["version"])]
     words = f"it is not a certificate of version {VERSION}"
-    require(known == [FORMAT, VERSION, int], words)
-    fields(
-        entries["network"],
-        *("id", "weights_sha256", "settings", "separate_vocabularies", "equals_sign"),
-    )
+    require(named == [FORMAT, VERSION, int], words)
+    fields(entries["network"], *OF_NETWORK)
     return entries
 
 

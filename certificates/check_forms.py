@@ -11,23 +11,30 @@ class Tables:
     """A network without a residual stream: units read a table of each operand."""
 
     def __init__(self, weights, network, n):
-        settings, self.n, self.layer = network["settings"], n, None
+        self.n = n
+        settings = network["settings"]
+        model, join = settings.get("model"), settings.get("join", "add")
+        self.activation = settings.get("activation", "relu")
+
+        # what the units, or a layer before them, read of each operand
         names = ("first", "embed.weight", "embed1.weight")
         first = next(weights[name] for name in names if name in weights)
         second = weights.get("second", weights.get("embed2.weight", first))
-        model, join = settings.get("model"), settings.get("join", "add")
+        both = [matrix(first), matrix(second)]
         into = weights["l1.weight"].T if model else weights.get("W")
-        known = {"add": True, "concatenate": into is not None, "multiply": into is None}
-        require(known[join], "embeddings are joined in another way")
-        self.activation, both = settings.get("activation", "relu"), [matrix(first), matrix(second)]
+        can_join = {"add": True, "concatenate": into is not None, "multiply": into is None}
+        require(can_join[join], "embeddings are joined in another way")
         if into is not None:
             half = first.shape[1] if join == "concatenate" or model == "delta" else 0
             parts = matrix(into[: half or None]), matrix(into[half:])
             both = [times(table, part) for table, part in zip(both, parts, strict=True)]
-        for operand in range({"gamma": 2, None: 0}.get(model, 1)):
+        biases = {"gamma": 2, None: 0}.get(model, 1)  # how many operands have one
+        for operand in range(biases):
             both[operand] = both[operand] + matrix([weights["l1.bias"]] * n)
         self.first, self.second = both
+
         self.readout = matrix(weights["unembed.weight"].T if model else weights["W_U"])
+        self.layer = None
         if "l2.weight" in weights:
             self.layer = matrix(weights["l2.weight"].T), matrix([weights["l2.bias"]] * n)
         self.join = arb.__mul__ if join == "multiply" else arb.__add__
@@ -52,27 +59,34 @@ class Transformer:
     """The residual stream x(a, b) of a transformer at the last position, before its units."""
 
     def __init__(self, weights, network, n):
-        settings, self.n = network["settings"], n
-        rate, self.activation = settings["attention_rate"], settings["activation"]
+        self.n = n
+        settings = network["settings"]
+        self.activation = settings["activation"]
+        rate = settings["attention_rate"]
         require(type(rate) in (int, float) and 0 <= rate <= 1, "it has no such attention rate")
+
         table, places = weights["embed.W_E"], weights["pos_embed.W_pos"]
         second = n if network["separate_vocabularies"] else 0
         chosen = [range(n), range(second, second + n), [len(table) - 1]]
         self.chosen = chosen[: 3 if network["equals_sign"] else 2]
         self.rows = matrix(np.concatenate([table, places[: len(self.chosen)]]))
+
         query, key, value, out = (weights[f"blocks.0.attn.W_{name}"] for name in "QKVO")
         if rate == 0:  # all heads read alike, as one head of all
-            value, out = np.concatenate(value, axis=1)[None], np.concatenate(out)[None]
+            value = np.concatenate(value, axis=1)[None]
+            out = np.concatenate(out)[None]
         self.out = [matrix(x) for x in out]
         self.values = [times(self.rows, matrix(x)) for x in value]
         self.patterns = [[[arb(1)] * n * n] * len(self.chosen)]
         if rate:
             heads = zip(query, key, strict=True)
             self.patterns = [self.pattern(matrix(q), matrix(k), arb(rate)) for q, k in heads]
+
         self.into, w_out = (matrix(weights[f"blocks.0.mlp.W_{name}"]) for name in ("in", "out"))
         self.biases, bias = (matrix(weights[f"blocks.0.mlp.b_{name}"]) for name in ("in", "out"))
         self.unembed = matrix(weights["unembed.W_U"])
-        self.readout, self.past_bias = times(w_out, self.unembed), times(bias, self.unembed)
+        self.readout = times(w_out, self.unembed)
+        self.past_bias = times(bias, self.unembed)
 
     def at_positions(self, products):
         """For each position a row for each token there: what both have, added."""
@@ -86,7 +100,8 @@ class Transformer:
     def pattern(self, query, key, rate):
         """For each position how much of it the pairs read: rate softmax + 1 - rate."""
         asks = arb_mat(self.at_positions(times(self.rows, query))[-1]).transpose()
-        keys, size = self.at_positions(times(self.rows, key)), arb(key.ncols()).sqrt()
+        keys = self.at_positions(times(self.rows, key))
+        size = arb(key.ncols()).sqrt()
         scores = [times(arb_mat(offers), asks).tolist() for offers in keys]
         shares = [[] for _ in scores]
         for a, b in np.ndindex(self.n, self.n):
@@ -100,7 +115,8 @@ class Transformer:
         """A function from a to x(a, b) times a matrix, plus a bias, for all b. through: of rows,
         their product with the matrix. With a norm for `by_row`, to what is not below its norm.
         """
-        every, heads = range(self.n), zip(self.values, self.out, strict=True)
+        every = range(self.n)
+        heads = zip(self.values, self.out, strict=True)
         carried = [self.at_positions(times(value, through(out))) for value, out in heads]
         tables = []  # by position, then token: what each head carries from there
         for by_head in zip(*carried, strict=True):
