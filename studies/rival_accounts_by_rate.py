@@ -3,15 +3,19 @@
     python studies/rival_accounts_by_rate.py                     # the table of gallery/rivals.csv
     python studies/rival_accounts_by_rate.py measure SWEEP ...   # measure again: 5 s per network
 
-The networks of gallery/rivals.csv are made by
+`measure --processes 16` takes so many networks at once, each on one thread. The networks of
+gallery/rivals.csv are made by
 
     algophase sweep examples/short-runs.toml --device cpu --keep-weights all --out short-runs
 """
 
 import argparse
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pandas
+import torch
 
 from algophase import load, read_runs, rivals
 from algophase.analysis.rivals.account import Account
@@ -33,27 +37,41 @@ def outcome(account: Account) -> str:
     return PASSES if account.discriminates else BY_CHANCE
 
 
-def measure(sweeps: list[Path], out: Path) -> None:
+def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
     """One row per accurate network that was kept: its rate, its verdict, and the outcome of each
     account.
     """
     rows = []
+    files: list[Path] = []
     for sweep in sweeps:
         runs = read_runs(sweep)
-        files = SweepDirectory(sweep).kept_files()
-        is_taken = runs.run_id.isin(files) & (runs.accuracy == 1)
+        kept = SweepDirectory(sweep).kept_files()
+        is_taken = runs.run_id.isin(kept) & (runs.accuracy == 1)
         for run in runs[is_taken].itertuples():
-            result = rivals(load(files[run.run_id]))
             row = {
                 "run_id": run.run_id,
                 "attention_rate": run.attention_rate,
                 "verdict": run.verdict,
             }
-            row |= {account.name: outcome(account) for account in result.accounts}
             rows.append(row)
-            print(f"{run.run_id}: {', '.join(result.passing)}", flush=True)
+            files.append(kept[run.run_id])
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=torch.set_num_threads,
+        initargs=(1,),
+    ) as pool:
+        for row, outcomes in zip(rows, pool.map(outcomes_of, files), strict=True):
+            row.update(outcomes)
+            passing = [name for name, word in outcomes.items() if word == PASSES]
+            print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
     table = pandas.DataFrame(rows).sort_values("attention_rate")
     table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+
+
+def outcomes_of(path: Path) -> dict[str, str]:
+    """The outcome of each account for a network's file."""
+    return {account.name: outcome(account) for account in rivals(load(path)).accounts}
 
 
 def by_rate(table: pandas.DataFrame) -> Table:
@@ -93,9 +111,10 @@ def main() -> None:
     measuring = commands.add_parser("measure", help="measure the networks of sweeps")
     measuring.add_argument("sweeps", nargs="+", type=Path)
     measuring.add_argument("--out", type=Path, default=TABLE)
+    measuring.add_argument("--processes", type=int, default=1)
     chosen = parser.parse_args()
     if chosen.command == "measure":
-        measure(chosen.sweeps, chosen.out)
+        measure(chosen.sweeps, chosen.out, chosen.processes)
     print(by_rate(pandas.read_csv(getattr(chosen, "out", TABLE))).markdown("---"))
 
 
