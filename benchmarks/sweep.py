@@ -3,8 +3,10 @@ training time.
 
     .venv/bin/python benchmarks/sweep.py                          # all of the paper's spaces, shortened
     .venv/bin/python benchmarks/sweep.py fixed-width --runs 512 --epochs 20000
+    .venv/bin/python benchmarks/sweep.py trios --runs 512 --ensemble-size 128 --both
 
-With fewer epochs than the paper's 20,000 the share is of what 20,000 would have taken at the same
+`--both` runs each space twice, with and without analyses while a GPU trains the next networks. With
+fewer epochs than the paper's 20,000 the share is of what 20,000 would have taken at the same
 rate.
 """
 
@@ -16,9 +18,9 @@ from pathlib import Path
 
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
+from algophase.sweeps.options import Options
 from algophase.sweeps.shipped_spaces import PAPER_SPACES, find_space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Options
 
 FULL = 20_000
 
@@ -29,35 +31,44 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
+    parser.add_argument("--ensemble-size", type=int)
+    parser.add_argument("--both", action="store_true")
+    chosen = parser.parse_args()
     print(
-        "space                   runs  training/run  analysis/run   other/run   overhead of "
-        "20,000 epochs"
+        "space                   runs  analyzed     training/run  analysis/run   beside/run  "
+        "other/run   overhead of 20,000 epochs"
     )
-    for name in options.spaces:
-        space = find_space(name)
-        space = replace(
-            space, settings={**space.settings, "training.epochs": Fixed(options.epochs)}
-        )
-        with tempfile.TemporaryDirectory() as scratch:
-            begun = time.monotonic()
-            request = Request(space, options.runs, options=Options(device=options.device))
-            outcome = sweep_here(request, SweepDirectory(Path(scratch)))
-            whole = time.monotonic() - begun
-        training, analysis = outcome.training_seconds, outcome.analysis_seconds
-        other = (
-            whole - training - analysis
-        )  # includes building ensembles, compiling kernels and checking gradients
-        overhead = (analysis + other) / (training * FULL / options.epochs)
-        each = [
-            1000 * value / options.runs
-            for value in (training * FULL / options.epochs, analysis, other)
-        ]
-        print(
-            f"{name:22} {options.runs:5}  {each[0]:9.1f} ms  {each[1]:9.1f} ms {each[2]:8.1f} "
-            f"ms   {overhead:6.1%}",
-            flush=True,
-        )
+    for name in chosen.spaces:
+        for beside in (False, True) if chosen.both else (True,):
+            options = Options(
+                device=chosen.device,
+                ensemble_size=chosen.ensemble_size,
+                snapshot_epochs=find_space(name).snapshots,
+                analyze_beside=beside,
+            )
+            print(line_of(name, chosen.runs, chosen.epochs, options), flush=True)
+
+
+def line_of(name: str, runs: int, epochs: int, options: Options) -> str:
+    """What a sweep of this space costs; its training scaled to the paper's epochs."""
+    space = find_space(name)
+    space = replace(space, settings={**space.settings, "training.epochs": Fixed(epochs)})
+    snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch < epochs)
+    with tempfile.TemporaryDirectory() as scratch:
+        begun = time.monotonic()
+        request = Request(space, runs, options=replace(options, snapshot_epochs=snapshots))
+        outcome = sweep_here(request, SweepDirectory(Path(scratch)))
+        whole = time.monotonic() - begun
+    training = outcome.training_seconds
+    analysis_alone = outcome.analysis_seconds - outcome.beside_seconds
+    # building ensembles, compiling kernels, checking gradients, writing
+    other = whole - training - analysis_alone
+    full_training = training * FULL / epochs
+    overhead = (whole - training) / full_training
+    seconds = (full_training, outcome.analysis_seconds, outcome.beside_seconds, other)
+    each = [f"{1000 * value / runs:9.1f} ms" for value in seconds]
+    when = "beside" if options.analyze_beside else "after"
+    return f"{name:22} {runs:5}  {when:8}  {'  '.join(each)}   {overhead:6.1%}"
 
 
 if __name__ == "__main__":

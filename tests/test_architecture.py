@@ -19,9 +19,9 @@ from algophase.core.errors import InputError
 from algophase.core.settings import NETWORK_KINDS, RunSettings, TaskSettings, TrainingSettings
 from algophase.networks import ARCHITECTURES, add_architecture
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Options
 
 SOURCE = """
 import math

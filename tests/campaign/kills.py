@@ -21,9 +21,9 @@ from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings,
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.given_runs import train_into
 from algophase.sweeps.merge import merge
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Options
 
 SPACE = Space.from_dict(
     {

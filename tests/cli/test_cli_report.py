@@ -15,7 +15,7 @@ from algophase.networks import initialize
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
 from algophase.sweeps.given_runs import train_into
-from algophase.sweeps.work import Options
+from algophase.sweeps.options import Options
 
 
 def run(*arguments: object) -> Result:

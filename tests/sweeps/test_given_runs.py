@@ -15,8 +15,8 @@ from algophase.storage import find_networks, load
 from algophase.storage.identity import holds_given_runs
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.given_runs import read_trained, train_into
+from algophase.sweeps.options import Options
 from algophase.sweeps.retrain import retrain
-from algophase.sweeps.work import Options
 from algophase.training.run.loop import EarlyStop
 from algophase.training.run.train import train
 

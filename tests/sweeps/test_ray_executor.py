@@ -28,9 +28,10 @@ from algophase.sweeps import _ray_executor as ray_executor
 from algophase.sweeps import _ray_task as ray_task
 from algophase.sweeps._ray_executor import sweep_on_ray
 from algophase.sweeps._ray_task import TaskRuns
+from algophase.sweeps.backlog import Finished
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Finished, Options
 
 if find_spec("ray") is None:  # not imported yet: it reads its settings when it is
     pytest.skip("Ray, which the extra `ray` brings, is not installed", allow_module_level=True)

@@ -15,10 +15,10 @@ from algophase.core.settings import TransformerSettings
 from algophase.storage import load
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
+from algophase.sweeps.options import Options
 from algophase.sweeps.shipped_spaces import OUR_SPACES, PAPER_SPACES, find_space
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep_here
-from algophase.sweeps.work import Options
 from algophase.training.run.plan import plan
 
 # Tables are made of these runs: an id that changes here is a table that no longer says what its

@@ -28,9 +28,10 @@ from algophase.storage.runs_table import OpenTable, Row, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps._budget import Trial
 from algophase.sweeps._ray_task import _joined
+from algophase.sweeps.backlog import Finished
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep_here
-from algophase.sweeps.work import Finished, Options
 
 TINY = Space.from_dict(
     {
@@ -445,10 +446,10 @@ def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> No
 def test_a_network_that_cannot_be_analyzed_is_counted_as_such_now_and_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(networks: Sequence[Network], device: object) -> list[InputError]:
+    def refuse(networks: Sequence[Network], **_: object) -> list[InputError]:
         return [InputError(f"{network.id} is too large") for network in networks]
 
-    monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
+    monkeypatch.setattr("algophase.sweeps.backlog.analyze_each", refuse)
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
     assert run(tmp_path, 3).counts == {"not analyzed": 3}
     assert outcomes(read_frame(OpenTable(tmp_path))).tolist() == ["not analyzed"] * 3

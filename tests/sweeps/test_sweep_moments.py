@@ -17,9 +17,10 @@ from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory, snapshots_of
 from algophase.sweeps._ray_task import _joined
 from algophase.sweeps.merge import merge
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
-from algophase.sweeps.work import Finished, Options, finish
+from algophase.sweeps.work import finish
 
 TINY = Space.from_dict(
     {
@@ -210,7 +211,7 @@ def test_merged_sweeps_keep_their_moments(tmp_path: Path) -> None:
 def test_what_a_task_sends_back_has_the_moments_of_all_and_the_snapshots_of_some() -> None:
     """On Ray, tasks send; the driver writes what this has."""
     runs = {TINY.run(index): index for index in range(3)}
-    made: list[Finished] = list(finish("tiny", FOLLOWED.plan(list(runs)), runs, FOLLOWED))
+    made = finish("tiny", FOLLOWED.plan(list(runs)), runs, FOLLOWED)
     joined = _joined(made, 1)
     assert len(joined.moments) == 9
     assert joined.snapshots.keys() == joined.networks.keys()

@@ -106,15 +106,18 @@ def run_now(analysis: Coroutine[Any, None, Result]) -> Result:
 
 
 def run_overlapped(
-    analyses: Iterable[Coroutine[Any, None, Result]], device: torch.device
+    analyses: Iterable[Coroutine[Any, None, Result]],
+    device: torch.device,
+    most: int = UNDER_WAY,
 ) -> Iterator[Result | InputError]:
     """What each coroutine returns, or the error it raised, in the order given.
 
-    On a GPU, up to `UNDER_WAY` are under way at once. What is left for the CPU is small then, and
+    On a GPU, up to `most` are under way at once. What is left for the CPU is small then, and
     several threads would only wait for each other over it: it has one.
     """
     on_gpu = device.type != "cpu"
-    most = UNDER_WAY if on_gpu else 0
+    if not on_gpu:
+        most = 0
     waiting = deque[tuple[int, Coroutine[Any, None, Result]]]()
     finished: dict[int, Result | InputError] = {}
     given_back = 0

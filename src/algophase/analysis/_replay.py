@@ -53,8 +53,8 @@ class Graph:
 
     def __init__(self, work: Callable[[], Packed]) -> None:
         self._graph = torch.cuda.CUDAGraph()
-        stream = torch.cuda.Stream()
         now = torch.cuda.current_stream()
+        stream = torch.cuda.Stream(priority=now.priority)  # what is recorded keeps it
         stream.wait_stream(now)
         with torch.cuda.stream(stream):
             work()  # for what libraries set up with each stream

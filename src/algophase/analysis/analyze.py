@@ -19,7 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from algophase.analysis._measured import measure, measure_on_device
-from algophase.analysis._pending import Packed, Pending, both, run_now, run_overlapped
+from algophase.analysis._pending import (
+    UNDER_WAY,
+    Packed,
+    Pending,
+    both,
+    run_now,
+    run_overlapped,
+)
 from algophase.analysis._replay import Replays
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE
 from algophase.analysis.catalogue import metrics as all_metrics
@@ -65,7 +72,7 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.given_group import given_group
-from algophase.core.memory import FLOAT64, fits
+from algophase.core.memory import FLOAT64, budget, fits
 from algophase.core.progress import Bar, Progress, counting
 from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
@@ -73,6 +80,10 @@ from algophase.networks.wrapped import wrap
 
 # Memory of an analysis on a CPU, in arrays as large as the logits of all pairs: 23 at p = 113.
 ARRAYS_OF_LOGITS = 25
+
+# What queues the work of a subject that depends on its weights alone: `measure_on_device`, or a
+# recording of it
+Compute = Callable[[Subject], Packed]
 
 
 def analyze(
@@ -198,10 +209,13 @@ def analyze_each(
     networks: Iterable[Network],
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
+    compute: Compute | None = None,
 ) -> Iterator[Analysis | InputError]:
     """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU
     never waits for the CPU, and all cores of a CPU are used. On a CPU those of an iterator are not:
     what it gives next may be the same network, changed.
+
+    compute: the `recordings` of an earlier call, for more networks of the same kinds.
     """
     if isinstance(networks, str | os.PathLike | nn.Module):
         raise InputError(
@@ -213,9 +227,27 @@ def analyze_each(
     if device.type == "cpu" and isinstance(networks, Sized):
         yield from _each_on_cpu(networks, thresholds, device)
         return
-    compute = Replays(measure_on_device) if device.type == "cuda" else measure_on_device
-    analyses = (_analysis_of(network, thresholds, device, compute) for network in networks)
-    yield from run_overlapped(analyses, device)
+    if compute is None:
+        compute = recordings(device)
+    upcoming = iter(networks)
+    first = list(itertools.islice(upcoming, 1))
+    most = min((most_under_way(network, device) for network in first), default=0)
+    every = itertools.chain(first, upcoming)
+    analyses = (_analysis_of(network, thresholds, device, compute) for network in every)
+    yield from run_overlapped(analyses, device, most)
+
+
+def recordings(device: torch.device) -> Compute:
+    """`measure_on_device`; on a GPU recorded once for each kind of network, then played again."""
+    return Replays(measure_on_device) if device.type == "cuda" else measure_on_device
+
+
+def most_under_way(network: object, device: torch.device) -> int:
+    """How many networks of this size a GPU may have under way at once, with half of its memory."""
+    if device.type == "cpu" or not isinstance(network, Network):
+        return UNDER_WAY
+    size = ARRAYS_OF_LOGITS * FLOAT64 * network.task.modulus**3
+    return max(1, min(UNDER_WAY, int(0.5 * budget(device) / size)))
 
 
 def _each_on_cpu(
@@ -258,7 +290,7 @@ async def _analysis_of(
     network: Network,
     thresholds: Thresholds,
     device: torch.device,
-    compute: Callable[[Subject], Packed] = measure_on_device,
+    compute: Compute = measure_on_device,
     *,
     keep: bool = False,
 ) -> Analysis:
@@ -286,7 +318,7 @@ def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> 
 async def find_algorithm(
     subject: Subject,
     thresholds: Thresholds = Thresholds(),
-    compute: Callable[[Subject], Packed] = measure_on_device,
+    compute: Compute = measure_on_device,
 ) -> Analysis:
     """Which algorithm did this network learn? Five stages, each the input of the next.
 

@@ -226,7 +226,11 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
     if outcome.new:
         training = outcome.training_seconds / outcome.new
         analysis = outcome.analysis_seconds / outcome.new
-        echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
+        beside = outcome.beside_seconds / outcome.new
+        line = f"seconds per run: {training:.3f} training, {analysis:.3f} analysis"
+        if beside > 0:
+            line += f", {beside:.3f} of it while the GPU trained other runs"
+        echo(line, err=True)
     if outcome.without_weights:
         echo(
             f"the weights of {counted(outcome.without_weights, 'run')} were not kept; "

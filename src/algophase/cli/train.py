@@ -165,7 +165,7 @@ def train(
     where it stopped. Another group than addition modulo p: algophase train --group S5
     """
     from algophase.sweeps.given_runs import read_trained, train_into
-    from algophase.sweeps.work import Options
+    from algophase.sweeps.options import Options
     from algophase.training.run.loop import EarlyStop
 
     if seeds < 1:

@@ -25,8 +25,8 @@ from algophase.networks.stacking import padded_settings, round_size, stack_key
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps._ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps._ray_task import TaskResult, TaskRuns, WrongSoftware, make_shard, software
+from algophase.sweeps.options import Options
 from algophase.sweeps.sweep import Outcome, Request, SweepCall, begin
-from algophase.sweeps.work import Options
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import check_options, choose_precision
 

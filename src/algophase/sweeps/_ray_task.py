@@ -18,8 +18,10 @@ from algophase.core.progress import Progress, listening
 from algophase.core.settings import RunSettings
 from algophase.runs.overview import outcome
 from algophase.sweeps._ray_cluster import Board
+from algophase.sweeps.backlog import Finished
+from algophase.sweeps.options import Options
 from algophase.sweeps.provenance import version
-from algophase.sweeps.work import Finished, Options, finish
+from algophase.sweeps.work import finish
 from algophase.training.engines.sizing import cost
 
 

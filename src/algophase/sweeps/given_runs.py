@@ -19,9 +19,9 @@ from algophase.storage.files import check_directory
 from algophase.storage.identity import GIVEN_RUNS
 from algophase.storage.runs_table import join_once, read_shards, rows_of, shard_paths
 from algophase.storage.sweep_directory import SNAPSHOT, SweepDirectory
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
-from algophase.sweeps.work import Options
 from algophase.training.run.loop import EarlyStop
 
 

@@ -10,10 +10,10 @@ from algophase.core.progress import Bar, Progress
 from algophase.runs.overview import unfair_sample
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps._ray_executor import sweep_on_ray
+from algophase.sweeps.options import Options
 from algophase.sweeps.shipped_spaces import find_space
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, outcomes_by_id, sweep_here
-from algophase.sweeps.work import Options
 
 log = logging.getLogger(__name__)
 

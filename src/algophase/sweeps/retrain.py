@@ -26,7 +26,7 @@ from algophase.storage.network_files import save
 from algophase.storage.runs_table import KEYS, OpenTable, refuse_moments, rows_of
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.difference import Difference, compare
-from algophase.sweeps.work import Options
+from algophase.sweeps.options import Options
 from algophase.training.run.loop import Watch
 from algophase.training.run.plan import PRECISIONS, PlannedEnsemble, choose_precision, plan
 from algophase.training.run.train import announce, train_groups

@@ -28,9 +28,11 @@ from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps._budget import Trial, can_be_cut, fitting, time_is_up
+from algophase.sweeps.backlog import Backlog, Finished
+from algophase.sweeps.options import Options
 from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
-from algophase.sweeps.work import Finished, Options, finish
+from algophase.sweeps.work import train_into
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import PlannedEnsemble
@@ -114,6 +116,7 @@ class Outcome:
         new: of these, runs added by this call.
         counts: runs in the table by outcome.
         training_seconds, analysis_seconds: of the new runs.
+        beside_seconds: of `analysis_seconds`, how many passed while a GPU trained other runs.
         seconds: of the whole call.
         without_weights: runs whose networks should be kept, but were made earlier without their
             weights.
@@ -129,6 +132,7 @@ class Outcome:
     training_seconds: float
     analysis_seconds: float
     seconds: float
+    beside_seconds: float = 0.0
     without_weights: int = 0
     unfair: str = ""
     epoch: int = 0
@@ -141,7 +145,7 @@ class SweepCall:
 
     runs: those asked for, by their places in the space. counts: finished ones by outcome, now or
         earlier; new: finished now. kept: networks in the directory, by outcome.
-    work, work_left: what was finished since the start and what is left, in units of `cost`;
+    work, work_left: what was trained since the start and what is left, in units of `cost`;
         under_way: how much of what is left is done, in the ensembles being trained.
     """
 
@@ -157,6 +161,7 @@ class SweepCall:
     new: int = 0
     training_seconds: float = 0.0
     analysis_seconds: float = 0.0
+    beside_seconds: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -165,7 +170,7 @@ class SweepCall:
 
     @property
     def seconds_per_work(self) -> float | None:
-        """None before anything is finished."""
+        """None before anything is trained."""
         return (time.monotonic() - self.started) / self.work if self.work > 0 else None
 
     def add(self, finished: Finished, device: str) -> None:
@@ -179,9 +184,12 @@ class SweepCall:
         self.directory.add(finished.rows, self._about(finished, device), finished.moments, networks)
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
+        self.beside_seconds += finished.beside_seconds
         self.new += len(outcomes)
         self.counts.update(outcomes)
-        work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
+
+    def count_as_trained(self, runs: Sequence[RunSettings]) -> None:
+        work = sum(map(cost, runs))
         self.work += work
         self.work_left -= work
         self.under_way = max(0.0, self.under_way - work)
@@ -221,6 +229,7 @@ class SweepCall:
             counts=dict(self.counts),
             training_seconds=self.training_seconds,
             analysis_seconds=self.analysis_seconds,
+            beside_seconds=self.beside_seconds,
             seconds=seconds,
         )
 
@@ -337,7 +346,43 @@ def sweep_here(
 def _work_off(call: SweepCall, waiting: Sequence[PlannedEnsemble], deadline: float | None) -> str:
     """Train, analyze and record one ensemble after the other, as far as there is time. Returns how
     it ended.
+
+    However it ends, what is trained is analyzed and recorded, unless a second Ctrl-C asks to lose
+    it.
     """
+    backlog = _backlog(call)
+    try:
+        ended = _train_in_time(call, backlog, waiting, deadline)
+    except Exception:
+        backlog.work_off()
+        raise
+    backlog.work_off()
+    return ended
+
+
+def _backlog(call: SweepCall) -> Backlog:
+    """The networks of a call that wait for their analysis. What is done goes into the directory."""
+    checkpoints = call.directory.checkpoints()
+
+    def record(group: PlannedEnsemble, finished: Finished) -> None:
+        call.add(finished, device_name(group.device))
+        checkpoints.remove(group.runs)
+        call.show()
+
+    def show_analysis(done: int, count: int) -> None:
+        call.show(f"analyzing network {done} of {count}")
+
+    request = call.request
+    in_space = {run: index for index, run in call.runs.items()}
+    return Backlog(request.space.name, in_space, request.options, record, show_analysis)
+
+
+def _train_in_time(
+    call: SweepCall,
+    backlog: Backlog,
+    waiting: Sequence[PlannedEnsemble],
+    deadline: float | None,
+) -> str:
     left = deque(waiting)
     while left:
         part = fitting(left[0], call.seconds_per_work, deadline)
@@ -348,17 +393,17 @@ def _work_off(call: SweepCall, waiting: Sequence[PlannedEnsemble], deadline: flo
         if part is whole:
             count = together([whole, *left])
             beside = [left.popleft() for _ in range(count - 1)]
-        part, *_ = _finish_in_time(call, [part, *beside], deadline)
+        part, *_ = _train_parts(call, backlog, [part, *beside], deadline)
         if len(part.runs) < len(whole.runs):
             left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
     return "complete"
 
 
-def _finish_in_time(
-    call: SweepCall, parts: list[PlannedEnsemble], deadline: float | None
+def _train_parts(
+    call: SweepCall, backlog: Backlog, parts: list[PlannedEnsemble], deadline: float | None
 ) -> list[PlannedEnsemble]:
-    """Train, analyze and record a part of an ensemble, or, where its speed shows that it would not
-    end in time, less of it.
+    """Train a part of an ensemble or, where its speed shows that it would not end in time, less of
+    it.
 
     Returns what was done. Only a call's first ensemble is cut like this: after it the speed is
     known. Several are small, train side by side and are never cut: fewer networks would take as
@@ -370,7 +415,7 @@ def _finish_in_time(
             break
         trial = Trial(parts[0], deadline)
         try:
-            _finish(call, parts, deadline, trial)
+            _train(call, backlog, parts, deadline, trial)
             return parts
         except Stopped as stop:
             if trial.fewer is None or stop.reason != "too slow":
@@ -382,53 +427,32 @@ def _finish_in_time(
         )
         parts = [trial.fewer]
         call.under_way = 0.0
-    _finish(call, parts, deadline, ignore)
+    _train(call, backlog, parts, deadline, ignore)
     return parts
 
 
-def _finish(
+def _train(
     call: SweepCall,
+    backlog: Backlog,
     parts: Sequence[PlannedEnsemble],
     deadline: float | None,
     trial: Callable[[Progress], None],
 ) -> None:
-    """Train, analyze and record these ensembles."""
-    request = call.request
-    indices = list(call.runs)
-    in_space: dict[RunSettings, int] = {}
-    for part in parts:
-        for run, position in zip(part.runs, part.indices, strict=True):
-            in_space[run] = indices[position]
-    work = sum(map(cost, in_space))
+    """Train these ensembles."""
+    options = call.request.options
+    work = sum(cost(run) for part in parts for run in part.runs)
     work_at_start = call.work
-    doing = ""
 
     def watch_training(progress: Progress) -> None:
-        nonlocal doing
-        recorded_since = call.work - work_at_start
-        call.under_way = max(0.0, work * progress.share - recorded_since)
-        doing = progress.doing
-        call.show(doing, progress)
+        trained_since = call.work - work_at_start
+        call.under_way = max(0.0, work * progress.share - trained_since)
+        call.show(progress.doing, progress)
         if time_is_up(progress, deadline):
             raise Stopped("out of time")  # the loop then saves the ensemble and stops
         trial(progress)
 
-    def watch_analysis(done: int, count: int) -> None:
-        nonlocal doing
-        doing = f"analyzing network {done} of {count}"
-        call.show(doing)
-
-    for finished in finish(
-        request.space.name,
-        parts,
-        in_space,
-        request.options,
-        call.directory.checkpoints(request.options.checkpoint_seconds),
-        watch_training,
-        watch_analysis,
-    ):
-        call.add(finished, device_name(parts[0].device))
-        call.show(doing)
+    checkpoints = call.directory.checkpoints(options.checkpoint_seconds)
+    train_into(backlog, parts, options, checkpoints, watch_training, call.count_as_trained)
 
 
 def _waiting(

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.progress import ignore
+from algophase.networks import Network
 from algophase.networks.stacking import take_out
 from algophase.record.layout import to_record
 from algophase.training.engines.crew import Pace
@@ -27,7 +28,7 @@ from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Descript
 from algophase.training.run.optimizer import make_optimizer
 from algophase.training.run.plan import PlannedEnsemble
 from algophase.training.run.trained import CURVES, HistoryRecorder, TrainedRun
-from algophase.training.run.turns import in_turns
+from algophase.training.run.turns import Meanwhile, in_turns, nothing
 
 log = logging.getLogger(__name__)
 
@@ -246,8 +247,14 @@ class Ensemble:
             for _ in range(self.target - self.epoch):
                 self.advance()
 
-    def wait(self) -> None:
-        """Wait for the epochs that were started, and record what is due."""
+    def wait(self, meanwhile: Meanwhile = nothing) -> None:
+        """Wait for the epochs that were started, and record what is due.
+
+        meanwhile: work for the CPU and what the GPU has left; it is called until the epochs are
+            done or it returns False.
+        """
+        while self.is_busy() and meanwhile(self):
+            pass
         if self.stream is not None:
             self.stream.synchronize()
         seconds = time.perf_counter() - self.started
@@ -258,6 +265,10 @@ class Ensemble:
         self.epoch = self.target
         with self._on_stream():
             self._visit()
+
+    def is_busy(self) -> bool:
+        """Whether the GPU still trains what was started. A CPU is done when `start` returns."""
+        return self.stream is not None and not self.stream.query()
 
     def spent(self, seconds: float, share: float) -> None:
         """Count the seconds of a turn. share: how much of them was this ensemble's."""
@@ -366,16 +377,34 @@ class Ensemble:
         stacked = {name: value.cpu() for name, value in self.engine.export().items()}
         return [self._result(index, stacked) for index in range(len(self.group.runs))]
 
+    def networks_at(self, epoch: int) -> list[Network]:
+        """The networks at one of the snapshots that were taken, without those that had diverged."""
+        diverged_at = self.diverged_at.tolist()
+        networks = [
+            self._snapshot(epoch, index, diverged_at[index])
+            for index in range(len(self.group.runs))
+        ]
+        return [network for network in networks if network is not None]
+
+    def _snapshot(self, epoch: int, index: int, diverged_at: int) -> Network | None:
+        """None for a network that had diverged: it is frozen, and no snapshot."""
+        values = self.snapshots[epoch]
+        frozen = 0 <= diverged_at <= epoch
+        if frozen or not _finite(values, index):
+            return None
+        run = self.group.runs[index]
+        network = take_out(values, index, run)
+        network.id = f"{run.run_id}.epoch{epoch}"
+        return network
+
     def _result(self, index: int, stacked: Mapping[str, Tensor]) -> TrainedRun:
         group = self.group
         run = group.runs[index]
         diverged_at = int(self.diverged_at[index])
         snapshots = {}
-        for epoch, values in self.snapshots.items():
-            frozen = 0 <= diverged_at <= epoch  # a frozen network is no snapshot
-            if not frozen and _finite(values, index):
-                network = take_out(values, index, run)
-                network.id = f"{run.run_id}.epoch{epoch}"
+        for epoch in self.snapshots:
+            network = self._snapshot(epoch, index, diverged_at)
+            if network is not None:
                 snapshots[epoch] = network
         return TrainedRun(
             run=run,

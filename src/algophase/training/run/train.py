@@ -19,7 +19,14 @@ from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import PlannedEnsemble, describe, plan
 from algophase.training.run.trained import TrainedRun
-from algophase.training.run.turns import in_turns, save, threads_for, together
+from algophase.training.run.turns import (
+    Meanwhile,
+    in_turns,
+    nothing,
+    save,
+    threads_for,
+    together,
+)
 
 log = logging.getLogger(__name__)
 
@@ -151,12 +158,15 @@ def train_groups(
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
     *,
+    meanwhile: Meanwhile = nothing,
     check_gradients: bool = True,
+    keep_checkpoints: bool = False,
 ) -> Generator[tuple[PlannedEnsemble, list[TrainedRun]]]:
     """Train what a plan says, small ensembles side by side on a GPU, and give their outcomes in the
     plan's order.
 
-    Asking for the next ensemble removes this one's checkpoint: save the outcome first.
+    Asking for the next ensemble removes this one's checkpoint: save the outcome first. A caller
+    who saves it later says `keep_checkpoints`, and removes them. meanwhile: work beside training.
     """
     if check_gradients:
         check_planned(groups)
@@ -188,13 +198,13 @@ def train_groups(
             _release(group.device)
         report.about(flight, len(waiting))
         with threads_for(flight[0].group):
-            in_turns(flight, checkpoint, report)
+            in_turns(flight, checkpoint, report, meanwhile)
             outcomes = flight[0].results()
         group = flight.pop(0).group  # its memory is the next one's
         crowded = crowded and bool(flight)
         with _kept(flight, checkpoint):
             yield group, outcomes
-        if checkpoint is not None:
+        if checkpoint is not None and not keep_checkpoints:
             checkpoint.remove(group.runs)
         report.done(group)
         _release(group.device)

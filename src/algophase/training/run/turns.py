@@ -32,9 +32,16 @@ HOW: dict[Reason, str] = {
     "out of time": "ran out of time",
     "on request": "was stopped",
 }
-MOST_QUEUED = (
-    200  # epochs of each: a GPU's queue holds about a thousand, and starting one more then waits
-)
+# Epochs of each: a GPU's queue holds about a thousand, and starting one more then waits
+MOST_QUEUED = 200
+# Work beside training: called again and again while an ensemble's epochs run on a GPU. It returns
+# False where it has nothing to do.
+Meanwhile = Callable[["Ensemble"], bool]
+
+
+def nothing(_ensemble: "Ensemble") -> bool:
+    """No work beside training."""
+    return False
 
 
 def together(groups: Sequence[PlannedEnsemble]) -> int:
@@ -63,9 +70,10 @@ def in_turns(
     ensembles: Sequence["Ensemble"],
     checkpointer: Checkpointer | None = None,
     progress: Callable[["Ensemble"], None] = ignore,
+    meanwhile: Meanwhile = nothing,
 ) -> None:
     """Train until the first of them is finished. `progress` gets every ensemble after its part
-    of a turn.
+    of a turn; `meanwhile` is called while a GPU trains.
     """
     last_turn = time.perf_counter()
     with held_interrupts() as pressed:
@@ -74,7 +82,7 @@ def in_turns(
             for ensemble in training:
                 ensemble.start(MOST_QUEUED if len(training) > 1 else None)
             for ensemble in training:
-                ensemble.wait()
+                ensemble.wait(meanwhile)
             now = time.perf_counter()
             for ensemble, share in zip(training, _shares(training), strict=True):
                 ensemble.spent(now - last_turn, share)

@@ -1,0 +1,169 @@
+"""Networks are analyzed while a GPU trains the next ones. Here a CPU pretends to be busy: after each
+chunk of epochs there is time for a few steps of an analysis.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import kill_sweep
+import pytest
+
+from algophase.analysis.analyze import analyze_each
+from algophase.core.errors import InputError
+from algophase.core.progress import Progress
+from algophase.networks import Network
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps import backlog
+from algophase.sweeps.options import Options
+from algophase.sweeps.spaces import Space
+from algophase.sweeps.sweep import Outcome, Request, sweep_here
+from algophase.training.run.loop import Ensemble
+
+TINY = Space.from_dict(
+    {
+        "name": "tiny",
+        "task": {"modulus": 7},
+        "network": {"width": {"choice": [8, 12]}, "attention_rate": {"uniform": [0, 1]}},
+        "training": {"epochs": 40},
+    }
+)
+FOLLOWED = Options(device="cpu", ensemble_size=2, snapshot_epochs=(5, 15), history_stride=5)
+
+
+def run(path: Path, report: Callable[[Progress], None] | None = None, **more: object) -> Outcome:
+    options = {"options": FOLLOWED, "keep_weights": "all", **more}
+    request = Request(TINY, 6, **options)  # type: ignore[arg-type]
+    if report is None:
+        return sweep_here(request, SweepDirectory(path))
+    return sweep_here(request, SweepDirectory(path), report)
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Two steps of analysis fit into each wait. The list gets the epoch of every one of them."""
+    epochs: list[int] = []
+
+    def is_busy(ensemble: Ensemble) -> bool:
+        epochs.append(ensemble.epoch)
+        return len(epochs) % 3 > 0
+
+    monkeypatch.setattr(Ensemble, "is_busy", is_busy)
+    monkeypatch.setattr(backlog, "_has_room", lambda _group: True)
+    return epochs
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """The table without anything beside training."""
+    outcome = run(tmp_path / "whole")
+    assert outcome.beside_seconds == 0
+    return tmp_path / "whole"
+
+
+def test_beside_training_the_table_is_the_same(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("busy")
+    outcome = run(tmp_path / "beside")
+    assert (outcome.ended, outcome.new) == ("complete", 6)
+    assert 0 < outcome.beside_seconds < outcome.analysis_seconds
+    assert kill_sweep.difference(whole, tmp_path / "beside") is None
+    assert not list(tmp_path.rglob(".checkpoints"))
+
+
+@pytest.mark.usefixtures("busy")
+def test_snapshots_are_analyzed_before_their_ensemble_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[list[str]] = []
+    def noting(networks: Sequence[Network], **options: object) -> object:
+        calls.append([network.id for network in networks])
+        return analyze_each(networks, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(backlog, "analyze_each", noting)
+    run(tmp_path)
+    snapshots, rest = calls[0], calls[-1]
+    assert [name.partition(".")[2] for name in snapshots] == ["epoch5", "epoch5"]
+    assert all("epoch5" not in name for name in rest)
+    every = [name for call in calls for name in call]
+    assert len(every) == len(set(every)) == 18  # each once: six runs, two snapshots and the end
+
+
+@pytest.mark.usefixtures("busy")
+def test_options_can_forbid_it(tmp_path: Path) -> None:
+    alone = replace(FOLLOWED, analyze_beside=False)
+    assert run(tmp_path, options=alone).beside_seconds == 0
+
+
+def test_a_gpu_that_is_too_small_does_it_after_training(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("busy")
+    calls = 0
+    step = backlog._Findings.step
+
+    def without_memory(findings: backlog._Findings) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 3.58 GiB")
+        return step(findings)
+
+    monkeypatch.setattr(backlog._Findings, "step", without_memory)
+    assert run(tmp_path / "small").ended == "complete"
+    assert kill_sweep.difference(whole, tmp_path / "small") is None
+
+
+@pytest.mark.usefixtures("busy")
+def test_another_error_of_an_analysis_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_findings: object) -> bool:
+        raise RuntimeError("an error of ours")
+
+    monkeypatch.setattr(backlog._Findings, "step", fail)
+    with pytest.raises(RuntimeError, match="an error of ours"):
+        run(tmp_path)
+
+
+def test_after_ctrl_c_what_is_trained_is_recorded_and_the_rest_continues(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("busy")
+    late = SweepDirectory(tmp_path / "late")
+
+    middles = 0
+
+    def press(progress: Progress) -> None:
+        nonlocal middles
+        middles += progress.epoch == 20
+        if middles == 2:  # in the middle of the second of three ensembles
+            os.kill(os.getpid(), signal.SIGINT)
+
+    first = run(late.path, press)
+    assert (first.ended, first.new) == ("interrupted", 2)
+    second = run(late.path)
+    assert (second.ended, second.new) == ("complete", 4)
+    assert kill_sweep.difference(whole, late.path) is None
+
+
+def test_what_could_not_be_saved_keeps_its_checkpoint(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("busy")
+    full = SweepDirectory(tmp_path / "full")
+    often = replace(FOLLOWED, checkpoint_seconds=1e-6)
+
+    def refuse(*_: object, **__: object) -> Path:
+        raise InputError("no space left on the disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepDirectory, "add", refuse)
+        with pytest.raises(InputError, match="no space left"):
+            run(full.path, options=often)
+    assert full.checkpoints().pending()
+    assert run(full.path, options=often).new == 6
+    assert kill_sweep.difference(whole, full.path) is None
