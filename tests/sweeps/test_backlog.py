@@ -79,6 +79,7 @@ def test_snapshots_are_analyzed_before_their_ensemble_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[list[str]] = []
+
     def noting(networks: Sequence[Network], **options: object) -> object:
         calls.append([network.id for network in networks])
         return analyze_each(networks, **options)  # type: ignore[arg-type]

@@ -28,7 +28,9 @@ from algophase.storage import load
 from algophase.storage._checkpoints import DirectoryCheckpoints
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.make import sweep
+from algophase.sweeps.options import Options
 from algophase.sweeps.spaces import Space
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
 from algophase.training.run.train import train
@@ -216,3 +218,35 @@ def test_a_sweep_on_groups_is_analyzed_on_the_gpu_as_on_a_cpu(tmp_path: Path) ->
             assert row[f"on_group.{name}"] == pytest.approx(expected["on_group"][name], abs=1e-6)
         adding = [instance["adding"] for instance in expected["on_group"]["instances"]]
         assert row["on_group.instances.adding"] == pytest.approx(adding, abs=1e-6)
+
+
+def test_analyses_beside_training_make_the_same_table(tmp_path: Path) -> None:
+    """More networks than are analyzed one by one, and epochs that leave time for them."""
+    space = Space.from_dict(
+        {
+            "name": "followed",
+            "task": {"modulus": 31},
+            "network": {"width": 64, "attention_rate": {"uniform": [0, 1]}},
+            "training": {"epochs": 4000},
+        }
+    )
+    tables = {}
+    seconds = {}
+    for beside in (True, False):
+        options = Options(
+            device="cuda", ensemble_size=32, snapshot_epochs=(1000,), analyze_beside=beside
+        )
+        directory = SweepDirectory(tmp_path / str(beside))
+        outcome = sweep_here(Request(space, 96, options=options), directory)
+        seconds[beside] = outcome.beside_seconds
+        tables[beside] = read_table(directory.path).to_pylist()
+        tables[beside] += directory.moments().to_pylist()
+    assert seconds[True] > 0
+    assert seconds[False] == 0
+    assert len(tables[True]) == len(tables[False]) == 3 * 96
+    for one, other in zip(tables[True], tables[False], strict=True):
+        assert one.keys() == other.keys()
+        for name, value in one.items():
+            numbers = isinstance(value, float | list)
+            expected = pytest.approx(other[name], abs=1e-9, nan_ok=True) if numbers else other[name]
+            assert value == expected, name
