@@ -240,7 +240,9 @@ def test_analyses_beside_training_make_the_same_table(tmp_path: Path) -> None:
         outcome = sweep_here(Request(space, 96, options=options), directory)
         seconds[beside] = outcome.beside_seconds
         tables[beside] = read_table(directory.path).to_pylist()
-        tables[beside] += directory.moments().to_pylist()
+        moments = directory.moments()
+        assert moments is not None
+        tables[beside] += moments.to_pylist()
     assert seconds[True] > 0
     assert seconds[False] == 0
     assert len(tables[True]) == len(tables[False]) == 3 * 96
