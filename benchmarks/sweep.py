@@ -39,6 +39,7 @@ def main() -> None:
         "other/run   overhead of 20,000 epochs"
     )
     for name in chosen.spaces:
+        alone = None  # seconds of training with nothing beside it, where that is measured
         for beside in (False, True) if chosen.both else (True,):
             options = Options(
                 device=chosen.device,
@@ -46,11 +47,19 @@ def main() -> None:
                 snapshot_epochs=find_space(name).snapshots,
                 analyze_beside=beside,
             )
-            print(line_of(name, chosen.runs, chosen.epochs, options), flush=True)
+            line, training = measured(name, chosen.runs, chosen.epochs, options, alone)
+            print(line, flush=True)
+            alone = training
 
 
-def line_of(name: str, runs: int, epochs: int, options: Options) -> str:
-    """What a sweep of this space costs; its training scaled to the paper's epochs."""
+def measured(
+    name: str, runs: int, epochs: int, options: Options, alone: float | None
+) -> tuple[str, float]:
+    """What a sweep of this space costs, as a line, and the seconds of its training.
+
+    alone: seconds of the same training without analyses beside it. Overhead is what a sweep takes
+    beyond that.
+    """
     space = find_space(name)
     space = replace(space, settings={**space.settings, "training.epochs": Fixed(epochs)})
     snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch < epochs)
@@ -64,11 +73,13 @@ def line_of(name: str, runs: int, epochs: int, options: Options) -> str:
     # building ensembles, compiling kernels, checking gradients, writing
     other = whole - training - analysis_alone
     full_training = training * FULL / epochs
-    overhead = (whole - training) / full_training
+    alone = training if alone is None else alone
+    overhead = (whole - alone) / (alone * FULL / epochs)
     seconds = (full_training, outcome.analysis_seconds, outcome.beside_seconds, other)
     each = [f"{1000 * value / runs:9.1f} ms" for value in seconds]
     when = "beside" if options.analyze_beside else "after"
-    return f"{name:22} {runs:5}  {when:8}  {'  '.join(each)}   {overhead:6.1%}"
+    line = f"{name:22} {runs:5}  {when:8}  {'  '.join(each)}   {overhead:6.1%}"
+    return line, training
 
 
 if __name__ == "__main__":
