@@ -18,7 +18,7 @@ import pandas
 import torch
 
 from algophase import load, read_runs, rivals
-from algophase.analysis.rivals.account import Account
+from algophase.analysis.rivals.account import BY_CHANCE, PASSES, SAYS_NOTHING
 from algophase.pages.table import Table
 from algophase.runs.statistics import Share
 from algophase.storage.sweep_directory import SweepDirectory
@@ -26,15 +26,6 @@ from algophase.storage.sweep_directory import SweepDirectory
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "gallery" / "rivals.csv"
 BANDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the attention rate
-PASSES, BY_CHANCE, FAILS, SAYS_NOTHING = "passes", "by chance", "fails", "says nothing"
-
-
-def outcome(account: Account) -> str:
-    if account.passes is None:
-        return SAYS_NOTHING
-    if not account.passes:
-        return FAILS
-    return PASSES if account.discriminates else BY_CHANCE
 
 
 def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
@@ -71,7 +62,7 @@ def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
 
 def outcomes_of(path: Path) -> dict[str, str]:
     """The outcome of each account for a network's file."""
-    return {account.name: outcome(account) for account in rivals(load(path)).accounts}
+    return {account.name: account.outcome for account in rivals(load(path)).accounts}
 
 
 def by_rate(table: pandas.DataFrame) -> Table:
