@@ -4,9 +4,9 @@
     python studies/rival_accounts_by_rate.py measure SWEEP ...   # measure again: 5 s per network
 
 `measure --processes 16` takes so many networks at once, each on one thread. The networks of
-gallery/rivals.csv are made by
+gallery/rivals.csv are made on an H200 by
 
-    algophase sweep examples/short-runs.toml --device cpu --keep-weights all --out short-runs
+    algophase sweep fixed-width --seed 41 --runs 256 --keep-weights all --out fresh
 """
 
 import argparse
@@ -85,6 +85,16 @@ def by_rate(table: pandas.DataFrame) -> Table:
     return Table(["account", *heads, "passes"], rows)
 
 
+def agreement(table: pandas.DataFrame) -> Share:
+    """How often both accounts say what the verdict says: a Clock passes as a Clock alone, a Pizza
+    as a Pizza alone, any other network as neither.
+    """
+    agree = pandas.Series(True, table.index)
+    for name in ("Clock", "Pizza"):
+        agree &= (table[name] == PASSES) == (table.verdict == name)
+    return Share(int(agree.sum()), len(table))
+
+
 def _counted(outcomes: pandas.Series) -> str:
     """How many pass, and how many as chance would: "12", "0 and 3 by chance"."""
     if len(outcomes) and (outcomes == SAYS_NOTHING).all():
@@ -106,7 +116,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.command == "measure":
         measure(chosen.sweeps, chosen.out, chosen.processes)
-    print(by_rate(pandas.read_csv(getattr(chosen, "out", TABLE))).markdown("---"))
+    table = pandas.read_csv(getattr(chosen, "out", TABLE))
+    print(by_rate(table).markdown("---"))
+    print(f"Clock and Pizza agree with the verdict: {agreement(table)}")
 
 
 if __name__ == "__main__":
