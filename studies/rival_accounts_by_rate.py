@@ -11,6 +11,7 @@ gallery/rivals.csv are made on an H200 by
 
 import argparse
 import multiprocessing
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import torch
 
 from algophase import load, read_runs, rivals
 from algophase.analysis.rivals.account import BY_CHANCE, PASSES, SAYS_NOTHING
+from algophase.core.palette import kind_of
 from algophase.pages.table import Table
 from algophase.runs.statistics import Share
 from algophase.storage.sweep_directory import SweepDirectory
@@ -46,18 +48,26 @@ def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
             }
             rows.append(row)
             files.append(kept[run.run_id])
+    for row, outcomes in zip(rows, outcomes_of_all(files, processes), strict=True):
+        row.update(outcomes)
+        passing = [name for name, word in outcomes.items() if word == PASSES]
+        print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
+    table = pandas.DataFrame(rows).sort_values("attention_rate")
+    table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+
+
+def outcomes_of_all(files: list[Path], processes: int) -> Iterator[dict[str, str]]:
+    """In the order of the files; with several processes, each on one thread."""
+    if processes == 1:
+        yield from map(outcomes_of, files)
+        return
     with ProcessPoolExecutor(
         processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=torch.set_num_threads,
         initargs=(1,),
     ) as pool:
-        for row, outcomes in zip(rows, pool.map(outcomes_of, files), strict=True):
-            row.update(outcomes)
-            passing = [name for name, word in outcomes.items() if word == PASSES]
-            print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
-    table = pandas.DataFrame(rows).sort_values("attention_rate")
-    table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+        yield from pool.map(outcomes_of, files)
 
 
 def outcomes_of(path: Path) -> dict[str, str]:
@@ -87,11 +97,13 @@ def by_rate(table: pandas.DataFrame) -> Table:
 
 def agreement(table: pandas.DataFrame) -> Share:
     """How often both accounts say what the verdict says: a Clock passes as a Clock alone, a Pizza
-    as a Pizza alone, any other network as neither.
+    as a Pizza alone, any other network as neither. On other groups, one that multiplies is a
+    Clock and one that adds a Pizza.
     """
+    verdict = table.verdict.map(kind_of)
     agree = pandas.Series(True, table.index)
     for name in ("Clock", "Pizza"):
-        agree &= (table[name] == PASSES) == (table.verdict == name)
+        agree &= (table[name] == PASSES) == (verdict == name)
     return Share(int(agree.sum()), len(table))
 
 

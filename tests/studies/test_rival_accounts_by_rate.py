@@ -39,7 +39,7 @@ def test_outcomes_are_counted_by_rate() -> None:
 
 def test_both_accounts_must_agree_with_the_verdict() -> None:
     outcomes = {
-        "verdict": ["Clock", "Clock", "Pizza", "Pizza", "hybrid", "hybrid"],
+        "verdict": ["multiplying", "Clock", "Pizza", "Pizza", "hybrid", "hybrid"],
         "Clock": ["passes", "fails", "fails", "passes", "fails", "passes"],
         "Pizza": ["fails", "fails", "passes", "passes", "fails", "fails"],
     }
