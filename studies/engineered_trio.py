@@ -37,6 +37,7 @@ QUESTIONS = {
     "pair": "k and l are keys",
     "third": "the third is a key",
 }
+NAMES = ("k", "l", "third")  # of the planted frequencies
 LEVEL = 0.01
 DRAWS = 2000
 COLOR = {"sum": COLORS[5], "unrelated": COLORS[0]}
@@ -70,6 +71,9 @@ def with_survivors(runs: pandas.DataFrame, least: float) -> pandas.DataFrame:
                 "trio": all(kept),
                 "pair": kept[0] and kept[1],
                 "third": kept[2],
+                "missing": ", ".join(
+                    name for name, is_key in zip(NAMES, kept, strict=True) if not is_key
+                ),
                 "keys": len(keys),
             }
         )
@@ -139,6 +143,25 @@ def report(runs: pandas.DataFrame) -> None:
                 print(f"  {verdict}, {arm}: all three are keys in {trios}")
 
 
+def describe(runs: pandas.DataFrame, moments: pandas.DataFrame) -> None:
+    """What the plan describes without a test (along training), and what was counted after the
+    fact: which of three keys is missing.
+    """
+    along = with_survivors(moments, THRESHOLDS[0])
+    print("along training, all networks of an arm")
+    for (arm, epoch), looked_at in along.groupby(["arm", "epoch"]):
+        trios = Share(int(looked_at.trio.sum()), len(looked_at))
+        accurate = Share(int(looked_at.accurate.sum()), len(looked_at))
+        print(f"  {arm}, epoch {epoch:,}: all three are keys in {trios}, accurate {accurate}")
+    ends = with_survivors(runs, THRESHOLDS[0])
+    print(
+        "after the fact: accurate networks with two planted keys left, by the one that is missing"
+    )
+    for arm in ARMS:
+        two_left = ends[(ends.arm == arm) & ends.accurate & (ends.survivors == 2)]
+        print(f"  {arm}: {two_left.missing.value_counts().sort_index().to_dict()}")
+
+
 def draw(runs: pandas.DataFrame, moments: pandas.DataFrame) -> "Figure":
     """Planted keys left at the end, and the share of whole trios along training."""
     figure = new_figure(8.4, 3.0)
@@ -172,6 +195,9 @@ def draw(runs: pandas.DataFrame, moments: pandas.DataFrame) -> "Figure":
     )
     left.legend(frameon=False, loc="upper left")
     right.set_xscale("log")
+    epochs = sorted(along.epoch.unique())
+    right.set_xticks(epochs, [f"{epoch:,}" for epoch in epochs])
+    right.minorticks_off()
     right.set(
         xlabel="epoch",
         ylabel="all three are keys",
@@ -213,10 +239,12 @@ def main() -> None:
         return
     runs = read_runs(arguments.table)
     report(runs)
-    moments = SweepDirectory(arguments.table).moments()
-    assert moments is not None  # the space asks for them
+    kept = SweepDirectory(arguments.table).moments()
+    assert kept is not None  # the space asks for them
+    moments = kept.to_pandas()
+    describe(runs, moments)
     with house_style():
-        save_figure(draw(runs, moments.to_pandas()), arguments.picture)
+        save_figure(draw(runs, moments), arguments.picture)
 
 
 if __name__ == "__main__":

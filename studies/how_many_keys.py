@@ -246,15 +246,26 @@ def print_cosets(runs: pandas.DataFrame, seed: int = 0) -> None:
         estimate = ratio(relative_to_chance(sets, chosen, frequencies), generator)
         print(f"    order {order:>2} ({len(chosen):>2} frequencies): {estimate}")
     for rate in sorted(runs["rate"].unique()):
-        at_composite = composite[composite["rate"] == rate]["number"].to_numpy(float)
+        at_composite = composite[composite["rate"] == rate]
         at_prime = prime[prime["rate"] == rate]["number"].to_numpy(float)
-        again = []
-        for _ in range(DRAWS):
-            first = generator.choice(at_composite, len(at_composite))
-            second = generator.choice(at_prime, len(at_prime))
-            again.append(float(first.mean() - second.mean()))
-        more = Estimate(float(at_composite.mean() - at_prime.mean()), interval(again))
+        more = difference(at_composite["number"].to_numpy(float), at_prime, generator)
         print(f"  rate {rate:g}: keys at {COMPOSITE} less keys at {PRIME}: {more}")
+        # After the fact: is what p = 66 has more the parity?
+        has_parity = numpy.array([COMPOSITE // 2 in keys for keys in at_composite["keys"]])
+        others = at_composite["number"].to_numpy(float) - has_parity
+        without_parity = difference(others, at_prime, generator)
+        of_all = f"a key of {has_parity.sum()} of {len(has_parity)}"
+        print(f"    {COMPOSITE // 2} is {of_all}; not counting it: {without_parity}")
+
+
+def difference(first: Array, second: Array, generator: numpy.random.Generator) -> Estimate:
+    """Of two means, with a bootstrap interval over the networks of each."""
+    again = []
+    for _ in range(DRAWS):
+        first_drawn = generator.choice(first, len(first))
+        second_drawn = generator.choice(second, len(second))
+        again.append(float(first_drawn.mean() - second_drawn.mean()))
+    return Estimate(float(first.mean() - second.mean()), interval(again))
 
 
 def draw_numbers(axes: "Axes", runs: pandas.DataFrame) -> None:
@@ -280,7 +291,7 @@ def draw_numbers(axes: "Axes", runs: pandas.DataFrame) -> None:
     factor = runs["number"].mean() / numpy.log(runs["modulus"]).mean()
     axes.plot(moduli, factor * numpy.log(moduli), color=GRAY, ls=":", label="proportional to log p")
     axes.set_xscale("log", base=2)
-    ticks = [17, 31, 59, 113, 257, 509]
+    ticks = [tick for tick in (17, 31, 59, 113, 257, 509) if tick <= moduli[-1]]
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set(xlabel="prime modulus p", ylabel="key frequencies", ylim=(0, None))
     axes.legend(frameon=False, loc="lower right", fontsize=7)

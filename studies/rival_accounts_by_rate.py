@@ -4,13 +4,14 @@
     python studies/rival_accounts_by_rate.py measure SWEEP ...   # measure again: 5 s per network
 
 `measure --processes 16` takes so many networks at once, each on one thread. The networks of
-gallery/rivals.csv are made by
+gallery/rivals.csv are made on an H200 by
 
-    algophase sweep examples/short-runs.toml --device cpu --keep-weights all --out short-runs
+    algophase sweep fixed-width --seed 41 --runs 256 --keep-weights all --out fresh
 """
 
 import argparse
 import multiprocessing
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import pandas
 import torch
 
 from algophase import load, read_runs, rivals
-from algophase.analysis.rivals.account import Account
+from algophase.analysis.rivals.account import BY_CHANCE, PASSES, SAYS_NOTHING
+from algophase.core.palette import kind_of
 from algophase.pages.table import Table
 from algophase.runs.statistics import Share
 from algophase.storage.sweep_directory import SweepDirectory
@@ -26,15 +28,6 @@ from algophase.storage.sweep_directory import SweepDirectory
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "gallery" / "rivals.csv"
 BANDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the attention rate
-PASSES, BY_CHANCE, FAILS, SAYS_NOTHING = "passes", "by chance", "fails", "says nothing"
-
-
-def outcome(account: Account) -> str:
-    if account.passes is None:
-        return SAYS_NOTHING
-    if not account.passes:
-        return FAILS
-    return PASSES if account.discriminates else BY_CHANCE
 
 
 def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
@@ -55,23 +48,31 @@ def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
             }
             rows.append(row)
             files.append(kept[run.run_id])
+    for row, outcomes in zip(rows, outcomes_of_all(files, processes), strict=True):
+        row.update(outcomes)
+        passing = [name for name, word in outcomes.items() if word == PASSES]
+        print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
+    table = pandas.DataFrame(rows).sort_values("attention_rate")
+    table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+
+
+def outcomes_of_all(files: list[Path], processes: int) -> Iterator[dict[str, str]]:
+    """In the order of the files; with several processes, each on one thread."""
+    if processes == 1:
+        yield from map(outcomes_of, files)
+        return
     with ProcessPoolExecutor(
         processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=torch.set_num_threads,
         initargs=(1,),
     ) as pool:
-        for row, outcomes in zip(rows, pool.map(outcomes_of, files), strict=True):
-            row.update(outcomes)
-            passing = [name for name, word in outcomes.items() if word == PASSES]
-            print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
-    table = pandas.DataFrame(rows).sort_values("attention_rate")
-    table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+        yield from pool.map(outcomes_of, files)
 
 
 def outcomes_of(path: Path) -> dict[str, str]:
     """The outcome of each account for a network's file."""
-    return {account.name: outcome(account) for account in rivals(load(path)).accounts}
+    return {account.name: account.outcome for account in rivals(load(path)).accounts}
 
 
 def by_rate(table: pandas.DataFrame) -> Table:
@@ -92,6 +93,18 @@ def by_rate(table: pandas.DataFrame) -> Table:
         passing = Share(int((table[name] == PASSES).sum()), int(says.sum()))
         rows.append([name, *counts, passing if says.any() else "-"])
     return Table(["account", *heads, "passes"], rows)
+
+
+def agreement(table: pandas.DataFrame) -> Share:
+    """How often both accounts say what the verdict says: a Clock passes as a Clock alone, a Pizza
+    as a Pizza alone, any other network as neither. On other groups, one that multiplies is a
+    Clock and one that adds a Pizza.
+    """
+    verdict = table.verdict.map(kind_of)
+    agree = pandas.Series(True, table.index)
+    for name in ("Clock", "Pizza"):
+        agree &= (table[name] == PASSES) == (verdict == name)
+    return Share(int(agree.sum()), len(table))
 
 
 def _counted(outcomes: pandas.Series) -> str:
@@ -115,7 +128,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.command == "measure":
         measure(chosen.sweeps, chosen.out, chosen.processes)
-    print(by_rate(pandas.read_csv(getattr(chosen, "out", TABLE))).markdown("---"))
+    table = pandas.read_csv(getattr(chosen, "out", TABLE))
+    print(by_rate(table).markdown("---"))
+    print(f"Clock and Pizza agree with the verdict: {agreement(table)}")
 
 
 if __name__ == "__main__":

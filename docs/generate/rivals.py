@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from algophase import handmade_clock, handmade_pizza, load
-from algophase.analysis.rivals.account import Account
+from algophase.analysis.rivals.account import BY_CHANCE, FAILS, PASSES, SAYS_NOTHING, Account
 from algophase.analysis.rivals.interventions import KEPT, NAMES, REMOVED
 from algophase.analysis.rivals.rivals import Rivals, rivals
 from algophase.core.group import cyclic_group
@@ -35,6 +35,7 @@ TELLING = {
     "approximate cosets": "logits explained by units that read one frequency",
     "lookup": "logits in instances with a form",
 }
+ANSWERS = {PASSES: "**yes**", BY_CHANCE: "by chance", FAILS: "no"}  # in a cell
 WITHOUT_CHOICE = [name for name in NAMES if name not in (KEPT, REMOVED)]
 PUBLISHED = [
     "groups/S5_MLP_seed1.pt",
@@ -92,12 +93,9 @@ def share(value: float) -> str:
 
 
 def account_cell(account: Account) -> str:
-    if account.passes is None:
+    if account.outcome == SAYS_NOTHING:
         return "-"
-    value = share(account[TELLING[account.name]].value)
-    if not account.passes:
-        return f"no {value}"
-    return f"**yes** {value}" if account.discriminates else f"by chance {value}"
+    return f"{ANSWERS[account.outcome]} {share(account[TELLING[account.name]].value)}"
 
 
 def account_table(results: Mapping[str, Rivals]) -> str:

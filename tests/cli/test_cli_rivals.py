@@ -19,7 +19,7 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_accounts_and_interventions_are_printed(networks: Path) -> None:
     result = invoke("rivals", networks / "pizza.safetensors")
     assert result.exit_code == 0
-    title = "pizza-p13-k1-3 on Z13: passes Pizza, characters (GCR), rho-sets (as chance would), "
+    title = "pizza-p13-k1-3 on Z13: passes Pizza, characters (GCR), rho-sets (by chance), "
     assert f"{title}approximate cosets" in result.stdout
     assert "units of one coset removed" in result.stdout
 

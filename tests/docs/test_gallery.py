@@ -18,7 +18,7 @@ from algophase.sweeps.shipped_spaces import SPACES
 GALLERY = Path(__file__).parents[2] / "gallery"
 CALL = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
 NETWORK = re.compile(r"^\| `(\S+/\S+)` \|", re.MULTILINE)
-LARGEST = 50_000_000
+LARGEST = 60_000_000
 ON_A_CPU = ("emergence", "heads-short")
 
 

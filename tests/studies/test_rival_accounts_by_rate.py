@@ -37,10 +37,22 @@ def test_outcomes_are_counted_by_rate() -> None:
     assert passes["coset circuits"] == "-"
 
 
+def test_both_accounts_must_agree_with_the_verdict() -> None:
+    outcomes = {
+        "verdict": ["multiplying", "Clock", "Pizza", "Pizza", "hybrid", "hybrid"],
+        "Clock": ["passes", "fails", "fails", "passes", "fails", "passes"],
+        "Pizza": ["fails", "fails", "passes", "passes", "fails", "fails"],
+    }
+    agreement = STUDY["agreement"](pandas.DataFrame(outcomes))
+    assert (agreement.count, agreement.total) == (3, 6)
+
+
 def test_the_page_has_the_table() -> None:
     page = (ROOT / "docs" / "rivals.md").read_text(encoding="utf-8")
     table = STUDY["by_rate"](pandas.read_csv(STUDY["TABLE"]))
     assert table.markdown("---") in page
+    agreement = str(STUDY["agreement"](pandas.read_csv(STUDY["TABLE"])))
+    assert f"**{agreement} networks**" in " ".join(page.split())
 
 
 @pytest.mark.slow

@@ -9,8 +9,6 @@ from algophase.pages.text import accuracy_text, percent
 
 ACCOUNT_HEAD = ["account", "measure", "value", "line", "by chance", "outcome"]
 INTERVENTION_HEAD = ["intervention", "accuracy", "loss", "logits left", "accounts say"]
-AS_CHANCE = "as chance would"
-OUTCOMES = {True: "passes", False: "fails", None: "-"}
 
 
 def rivals_text(record: Record) -> str:
@@ -30,28 +28,17 @@ def account_rows(record: Record) -> list[list[str]]:
     """Under `ACCOUNT_HEAD`: a row per account with its outcome, and one per measure."""
     rows = []
     for account in record["accounts"]:
-        outcome = account_outcome(account).upper()
-        if account["undefined"]:
-            rows.append([account["name"], account["undefined"], "", "", "", "SAYS NOTHING"])
-            continue
-        rows.append([account["name"], account["predicts"], "", "", "", outcome])
+        about = account["undefined"] or account["predicts"]
+        rows.append([account["name"], about, "", "", "", account["outcome"].upper()])
         rows += [["", *measure_cells(measure)] for measure in account["measures"]]
     return rows
-
-
-def account_outcome(account: Record) -> str:
-    """Whether it passes, and whether that says anything."""
-    outcome = OUTCOMES[account["passes"]]
-    if account["passes"] and not account["discriminates"]:
-        return f"{outcome}, {AS_CHANCE}"
-    return outcome
 
 
 def _passing(record: Record) -> list[str]:
     names = []
     for account in record["accounts"]:
         if account["passes"]:
-            remark = "" if account["discriminates"] else f" ({AS_CHANCE})"
+            remark = "" if account["discriminates"] else f" ({account['outcome']})"
             names.append(f"{account['name']}{remark}")
     return names
 
@@ -64,10 +51,7 @@ def measure_cells(measure: Record) -> list[str]:
         return [f"  {measure['name']}", value, "", by_chance.removeprefix("-"), ""]
     sign = "<" if measure["below"] else ">="
     line = f"{sign} {value_text(measure, 'line')}"
-    outcome = OUTCOMES[measure["passes"]]
-    if not measure["discriminates"]:
-        outcome += f", {AS_CHANCE}"
-    return [f"  {measure['name']}", value, line, by_chance, outcome]
+    return [f"  {measure['name']}", value, line, by_chance, measure["outcome"]]
 
 
 def value_text(measure: Record, name: str) -> str:
@@ -114,6 +98,6 @@ def overview(records: Sequence[Record]) -> Table:
     names = [account["name"] for account in records[0]["accounts"]]
     rows = []
     for record in records:
-        outcomes = [account_outcome(account) for account in record["accounts"]]
+        outcomes = [account["outcome"] for account in record["accounts"]]
         rows.append([record["id"], record["group"], accuracy_text(record["accuracy"]), *outcomes])
     return Table(["network", "group", "accuracy", *names], rows, numbers=[2])

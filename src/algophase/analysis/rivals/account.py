@@ -14,6 +14,19 @@ MOST_UNITS = 0.9
 # Vectors whose cos^2 is at least this are one vector, and sets of vectors are closed from here on.
 # Networks on S5 and A5 have images above 0.99 or below 0.85.
 SAME_VECTOR = 0.9
+# What comes of an account or a measure on one network, in the words of every table and file.
+PASSES = "passes"
+BY_CHANCE = "by chance"  # it passes, and so would chance: no evidence
+FAILS = "fails"
+SAYS_NOTHING = "says nothing"
+
+
+def outcome_of(passes: bool | None, discriminates: bool) -> str:
+    if passes is None:
+        return SAYS_NOTHING
+    if not passes:
+        return FAILS
+    return PASSES if discriminates else BY_CHANCE
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,11 @@ class Measure:
         """Whether chance would fail: a line that random vectors reach tells nothing."""
         return not self._accepts(self.by_chance)
 
+    @property
+    def outcome(self) -> str:
+        """One of the words above; "says nothing" where there is no line."""
+        return outcome_of(self.passes, self.discriminates)
+
     def _accepts(self, value: float) -> bool | None:
         if self.line is None:
             return None
@@ -68,6 +86,7 @@ class Measure:
             "unit": "unit",
             "passes": lambda measure: measure.passes,
             "discriminates": lambda measure: measure.discriminates,
+            "outcome": lambda measure: measure.outcome,
         }
     )
 
@@ -103,9 +122,13 @@ class Account:
         """Whether chance would fail at least one of its lines."""
         return any(measure.decides and measure.discriminates for measure in self.measures)
 
+    @property
+    def outcome(self) -> str:
+        """One of the words above: the only one that tables, files and pages have for it."""
+        return outcome_of(self.passes, self.discriminates)
+
     def __repr__(self) -> str:
-        outcome = {True: "passes", False: "fails", None: "says nothing"}[self.passes]
-        return f"<Account {self.name}: {outcome}>"
+        return f"<Account {self.name}: {self.outcome}>"
 
     def __getitem__(self, name: str) -> Measure:
         """A measure by its name."""
@@ -121,6 +144,7 @@ class Account:
             "predicts": "predicts",
             "passes": lambda account: account.passes,
             "discriminates": lambda account: account.discriminates,
+            "outcome": lambda account: account.outcome,
             "undefined": "undefined",
             "measures": "measures",
             "notes": "notes",
