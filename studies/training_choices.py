@@ -208,6 +208,7 @@ def question_norm(arms: Arms, table: Path) -> None:
     for name, arm in arms.items():
         print_early_clocks(name, arm, early)
         print_last_loss(name, arm)
+        print_high_loss(name, arm)
 
 
 def first_look(table: Path) -> pandas.DataFrame | None:
@@ -238,6 +239,11 @@ def print_last_loss(name: str, arm: pandas.DataFrame) -> None:
     print(f"{name}: median training loss at the end {arm.training_loss.median():.2g}")
 
 
+def print_high_loss(name: str, arm: pandas.DataFrame) -> None:
+    high = Share(int((arm.training_loss > HIGH_LOSS).sum()), len(arm))
+    print(f"{name}: training loss above {HIGH_LOSS:g} at the end {high}")
+
+
 def question_learnable_norm(arms: Arms, table: Path) -> None:
     of_norm, enough = norm_difference(arms, "norm 38", "norm 31")
     of_epsilon, enough_of_epsilon = norm_difference(arms, "norm 38, small epsilon", "norm 31")
@@ -255,8 +261,7 @@ def question_learnable_norm(arms: Arms, table: Path) -> None:
     norm_difference(arms, "norm 28", "norm 31")
     for name, arm in arms.items():
         print_early_clocks(name, arm, early)
-        high = Share(int((arm.training_loss > HIGH_LOSS).sum()), len(arm))
-        print(f"{name}: training loss above {HIGH_LOSS:g} at the end {high}")
+        print_high_loss(name, arm)
 
 
 def norm_difference(arms: Arms, first: str, second: str) -> tuple[Interval, bool]:
@@ -541,6 +546,28 @@ def jumps_panel(arms: Arms) -> Panel:
     )
 
 
+def pizza_panel(arms: Arms) -> Panel:
+    """The mean of the Pizza's share over networks that learned."""
+    means = []
+    for arm in arms.values():
+        shares = learned(arm)[PIZZA_SHARE].dropna().to_numpy(float)
+        means.append(bootstrap(shares, mean))
+    whiskers = Whiskers(
+        x=[middle.value for middle in means],
+        y=list(range(len(arms))),
+        low=[middle.low for middle in means],
+        high=[middle.high for middle in means],
+        horizontal=True,
+    )
+    return Panel(
+        marks=[whiskers],
+        x=Axis(name="Pizza's share of the logits, of networks that learned", limits=(0, 1.02)),
+        y=arms_axis(arms),
+        title="how much of a Pizza",
+        alt="Points with intervals: the Pizza's share of the logits by arm",
+    )
+
+
 def decay_panel(arms: Arms) -> Panel:
     """Time to grok of every seed along the weight decay, and the median."""
     decays = [float(name) for name in arms]
@@ -561,7 +588,8 @@ def decay_panel(arms: Arms) -> Panel:
 
 
 def picture(question: str, arms: Arms) -> Figure:
-    panel = {"float64": jumps_panel, "decay": decay_panel}.get(question, times_panel)
+    panels = {"float64": jumps_panel, "decay": decay_panel, "learnable-norm": pizza_panel}
+    panel = panels.get(question, times_panel)
     verdicts = verdicts_panel(arms)
     y = replace(verdicts.y, tick_names=[""] * len(arms))  # the left panel names the arms
     if question == "decay":
