@@ -218,8 +218,11 @@ def print_drift(directory: Path) -> None:
     moments = moments[moments[KEYS].notna()]
     number = moments[KEYS].map(len)
     means = number.groupby([moments["modulus"], moments["epoch"]]).mean().unstack()
-    print(f"{directory.name}, mean keys by epoch:")
-    print(means.round(2).to_string())
+    first, last = means.columns[0], means.columns[-1]
+    for modulus, row in means.iterrows():
+        numbers = f"{row[first]:.2f} at epoch {first:,}, {row[last]:.2f} at {last:,}"
+        change = row[last] - row[first]
+        print(f"{directory.name}, p = {modulus}: mean keys {numbers}, change {change:+.2f}")
 
 
 def print_after_the_fact(runs: pandas.DataFrame) -> None:
@@ -327,10 +330,10 @@ def draw_numbers(axes: "Axes", runs: pandas.DataFrame) -> None:
                 axes.annotate(
                     "one network",
                     (modulus * aside, means[modulus]),
-                    (-5, 0),
+                    (5, -6),
                     textcoords="offset points",
                     ha="right",
-                    va="center",
+                    va="top",
                     fontsize=7,
                     color=color,
                 )
