@@ -18,13 +18,19 @@ from dataclasses import dataclass, field
 
 import torch
 
-from algophase.analysis.analyze import ARRAYS_OF_LOGITS, analyze_each, recordings
+from algophase.analysis.analyze import (
+    ARRAYS_OF_LOGITS,
+    Compute,
+    analyze_each,
+    most_under_way,
+    recordings,
+)
 from algophase.analysis.hidden.look_inside import Inside, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError, out_of_memory
 from algophase.core.interrupts import Stopped, held_interrupts
-from algophase.core.memory import FLOAT64
+from algophase.core.memory import FLOAT64, chunk_elements
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.rows import history_columns, make_moment, make_row, timing_columns
@@ -83,6 +89,7 @@ class Backlog:
         self._trained = deque[_Findings]()
         self._in_training: dict[tuple[RunSettings, ...], _Findings] = {}
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
+        self._recordings: dict[torch.device, Compute] = {}
 
     @property
     def waiting(self) -> int:
@@ -104,7 +111,8 @@ class Backlog:
                 raise
             log.info("the GPU's memory is too small to analyze networks beside training")
             own.may_run_beside_training = False
-            findings.begin_again()
+            self._recordings.clear()
+            findings.begin_again(self._recording_on(findings.group.device))
             torch.cuda.empty_cache()
             return False
         if findings.is_complete:
@@ -140,8 +148,15 @@ class Backlog:
 
     def _findings_of(self, group: PlannedEnsemble) -> "_Findings":
         if group.runs not in self._in_training:
-            self._in_training[group.runs] = _Findings(group, self._options)
+            compute = self._recording_on(group.device)
+            self._in_training[group.runs] = _Findings(group, self._options, compute)
         return self._in_training[group.runs]
+
+    def _recording_on(self, device: torch.device) -> Compute:
+        """One for all ensembles: they are often of one kind."""
+        if device not in self._recordings:
+            self._recordings[device] = recordings(device)
+        return self._recordings[device]
 
     def _step(self, findings: "_Findings", *, beside: bool = False) -> bool:
         start = time.monotonic()
@@ -173,13 +188,13 @@ class _Findings:
     step: of `_jobs`, each an iterator that does something whenever it is asked for more.
     """
 
-    def __init__(self, group: PlannedEnsemble, options: Options) -> None:
+    def __init__(self, group: PlannedEnsemble, options: Options, compute: Compute) -> None:
         self.group = group
         self.options = options
         self.may_run_beside_training = options.analyze_beside and _has_room(group)
         self.seconds = 0.0
         self.beside_seconds = 0.0
-        self._compute = recordings(group.device)
+        self._compute = compute
         self._outcomes: Sequence[TrainedRun] | None = None
         self._jobs = deque[Iterator[None]]()
         self._epochs_taken: set[int] = set()
@@ -217,10 +232,10 @@ class _Findings:
         self._outcomes = outcomes
         self._jobs.append(self._look_at_the_rest(outcomes))
 
-    def begin_again(self) -> None:
+    def begin_again(self, compute: Compute) -> None:
         """After a job failed: what it was about is left for later."""
         self._jobs.clear()
-        self._compute = recordings(self.group.device)
+        self._compute = compute
         if self._outcomes is not None:
             self._jobs.append(self._look_at_the_rest(self._outcomes))
 
@@ -356,8 +371,10 @@ def _has_room(group: PlannedEnsemble) -> bool:
     if group.device.type != "cuda":
         return False
     largest = max(run.task.modulus for run in group.runs)
+    logits = ARRAYS_OF_LOGITS * FLOAT64 * largest**3 * most_under_way(largest, group.device)
+    at_once = FLOAT64 * chunk_elements(group.device)
     free = torch.cuda.mem_get_info(group.device)[0]
-    return ARRAYS_OF_LOGITS * FLOAT64 * largest**3 <= SHARE_OF_FREE_MEMORY * free
+    return logits + at_once <= SHARE_OF_FREE_MEMORY * free
 
 
 def _telling(
