@@ -97,8 +97,7 @@ class Borrowed(TorchDispatchMode):
 
 class Replays:
     """`work` of one subject after the other. From the fourth of a kind on, it is played from a
-    recording. A fifth kind takes the place of the one that was last played longest ago, if four of
-    it come in a row.
+    recording.
 
     work: queues everything on the subject's device, waits for nothing, and looks at no number.
     """
@@ -110,10 +109,7 @@ class Replays:
     ) -> None:
         self._work, self._record = work, record
         self._seen: Counter[Hashable] = Counter()
-        self._last_kind: Hashable = None
-        self._in_a_row = 0  # subjects of that kind
-        self._recorded: dict[Hashable, _Recorded] = {}  # the last played one last
-        self._refused: set[Hashable] = set()  # kinds that cannot be recorded, or came out wrong
+        self._recorded: dict[Hashable, _Recorded | None] = {}
 
     def __call__(self, subject: Subject) -> Packed:
         """The results. Read or copy them, on the same stream, before the next call: it may
@@ -123,16 +119,15 @@ class Replays:
         if kind is None:
             return self._work(subject)
         self._seen[kind] += 1
-        self._in_a_row = self._in_a_row + 1 if kind == self._last_kind else 1
-        self._last_kind = kind
-        recorded = self._recorded.pop(kind, None)
-        if recorded is None and self._is_worth_recording(kind):
-            recorded = self._recording(subject)
-            if recorded is None:
-                self._refused.add(kind)
+        if (
+            self._seen[kind] > ONE_BY_ONE
+            and kind not in self._recorded
+            and len(self._recorded) < MOST_KINDS
+        ):
+            self._recorded[kind] = self._recording(subject)
+        recorded = self._recorded.get(kind)
         if recorded is None:
             return self._work(subject)
-        self._recorded[kind] = recorded
         torch._foreach_copy_(recorded.weights, _weights(subject.network))
         for tensor, rate in zip(recorded.rates, _rates(subject.network), strict=True):
             tensor.fill_(rate)
@@ -146,24 +141,8 @@ class Replays:
                 "%s and networks like it: a recorded analysis gives other numbers, and is not used",
                 subject.given.id,
             )
-            del self._recorded[kind]
-            self._refused.add(kind)
+            self._recorded[kind] = None
         return expected
-
-    def _is_worth_recording(self, kind: Hashable) -> bool:
-        """Whether more of its kind are likely to come. Makes room for its recording."""
-        if kind in self._refused:
-            return False
-        if len(self._recorded) < MOST_KINDS:
-            return self._seen[kind] > ONE_BY_ONE
-        if self._in_a_row <= ONE_BY_ONE:
-            return False
-        oldest = next(iter(self._recorded))
-        if torch.cuda.is_initialized():
-            torch.cuda.synchronize()  # it may still be playing
-        del self._recorded[oldest]
-        self._seen[oldest] = 0
-        return True
 
     def _recording(self, subject: Subject) -> "_Recorded | None":
         """None where it cannot be recorded, for want of memory, say: such a kind goes on one by

@@ -20,7 +20,6 @@ import torch
 
 from algophase.analysis.analyze import (
     ARRAYS_OF_LOGITS,
-    Compute,
     analyze_each,
     most_under_way,
     recordings,
@@ -89,7 +88,6 @@ class Backlog:
         self._trained = deque[_Findings]()
         self._in_training: dict[tuple[RunSettings, ...], _Findings] = {}
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
-        self._recordings: dict[torch.device, Compute] = {}
 
     @property
     def waiting(self) -> int:
@@ -111,8 +109,7 @@ class Backlog:
                 raise
             log.info("the GPU's memory is too small to analyze networks beside training")
             own.may_run_beside_training = False
-            self._recordings.clear()
-            findings.begin_again(self._recording_on(findings.group.device))
+            findings.begin_again()
             torch.cuda.empty_cache()
             return False
         if findings.is_complete:
@@ -148,15 +145,8 @@ class Backlog:
 
     def _findings_of(self, group: PlannedEnsemble) -> "_Findings":
         if group.runs not in self._in_training:
-            compute = self._recording_on(group.device)
-            self._in_training[group.runs] = _Findings(group, self._options, compute)
+            self._in_training[group.runs] = _Findings(group, self._options)
         return self._in_training[group.runs]
-
-    def _recording_on(self, device: torch.device) -> Compute:
-        """One for all ensembles: they are often of one kind."""
-        if device not in self._recordings:
-            self._recordings[device] = recordings(device)
-        return self._recordings[device]
 
     def _step(self, findings: "_Findings", *, beside: bool = False) -> bool:
         start = time.monotonic()
@@ -188,13 +178,13 @@ class _Findings:
     step: of `_jobs`, each an iterator that does something whenever it is asked for more.
     """
 
-    def __init__(self, group: PlannedEnsemble, options: Options, compute: Compute) -> None:
+    def __init__(self, group: PlannedEnsemble, options: Options) -> None:
         self.group = group
         self.options = options
         self.may_run_beside_training = options.analyze_beside and _has_room(group)
         self.seconds = 0.0
         self.beside_seconds = 0.0
-        self._compute = compute
+        self._compute = recordings(group.device)
         self._outcomes: Sequence[TrainedRun] | None = None
         self._jobs = deque[Iterator[None]]()
         self._epochs_taken: set[int] = set()
@@ -232,10 +222,10 @@ class _Findings:
         self._outcomes = outcomes
         self._jobs.append(self._look_at_the_rest(outcomes))
 
-    def begin_again(self, compute: Compute) -> None:
+    def begin_again(self) -> None:
         """After a job failed: what it was about is left for later."""
         self._jobs.clear()
-        self._compute = compute
+        self._compute = recordings(self.group.device)
         if self._outcomes is not None:
             self._jobs.append(self._look_at_the_rest(self._outcomes))
 
