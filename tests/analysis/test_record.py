@@ -73,5 +73,12 @@ def test_a_row_is_the_same_after_it_was_read(table: str) -> None:
             continue
         assert analysis is not None
         for name, value in analysis_columns(analysis).items():
-            if name in row and name not in WORDS:
+            # Rows of an older commit than others of their table have null in newer columns.
+            is_newer = row.get(name) is None and _is_empty(value)
+            if name in row and name not in WORDS and not is_newer:
                 assert_same_value(value, row[name], ROUNDING, name)
+
+
+def _is_empty(value: object) -> bool:
+    """None, or a list of nothing else."""
+    return value is None or (isinstance(value, list) and all(map(_is_empty, value)))

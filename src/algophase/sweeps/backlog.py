@@ -18,13 +18,18 @@ from dataclasses import dataclass, field
 
 import torch
 
-from algophase.analysis.analyze import ARRAYS_OF_LOGITS, analyze_each, recordings
+from algophase.analysis.analyze import (
+    ARRAYS_OF_LOGITS,
+    analyze_each,
+    most_under_way,
+    recordings,
+)
 from algophase.analysis.hidden.look_inside import Inside, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError, out_of_memory
 from algophase.core.interrupts import Stopped, held_interrupts
-from algophase.core.memory import FLOAT64
+from algophase.core.memory import FLOAT64, chunk_elements
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.rows import history_columns, make_moment, make_row, timing_columns
@@ -356,8 +361,10 @@ def _has_room(group: PlannedEnsemble) -> bool:
     if group.device.type != "cuda":
         return False
     largest = max(run.task.modulus for run in group.runs)
+    logits = ARRAYS_OF_LOGITS * FLOAT64 * largest**3 * most_under_way(largest, group.device)
+    at_once = FLOAT64 * chunk_elements(group.device)
     free = torch.cuda.mem_get_info(group.device)[0]
-    return ARRAYS_OF_LOGITS * FLOAT64 * largest**3 <= SHARE_OF_FREE_MEMORY * free
+    return logits + at_once <= SHARE_OF_FREE_MEMORY * free
 
 
 def _telling(
