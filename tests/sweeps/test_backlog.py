@@ -118,16 +118,23 @@ def test_a_gpu_that_is_too_small_does_it_after_training(
     assert kill_sweep.difference(whole, tmp_path / "small") is None
 
 
-@pytest.mark.usefixtures("busy")
-def test_another_error_of_an_analysis_is_not_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_after_an_error_in_an_analysis_nothing_is_recorded_without_one(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_findings: object) -> bool:
+    request.getfixturevalue("busy")
+
+    def fail_at_the_last(networks: Sequence[Network], **options: object) -> object:
+        for network in networks[:-1]:
+            yield from analyze_each([network], **options)  # type: ignore[arg-type]
         raise RuntimeError("an error of ours")
 
-    monkeypatch.setattr(backlog._Findings, "step", fail)
-    with pytest.raises(RuntimeError, match="an error of ours"):
-        run(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(backlog, "analyze_each", fail_at_the_last)
+        with pytest.raises(RuntimeError, match="an error of ours"):
+            run(tmp_path / "failed")
+    assert not SweepDirectory(tmp_path / "failed").finished()
+    assert run(tmp_path / "failed").new == 6
+    assert kill_sweep.difference(whole, tmp_path / "failed") is None
 
 
 def test_after_ctrl_c_what_is_trained_is_recorded_and_the_rest_continues(

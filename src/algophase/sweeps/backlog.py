@@ -130,13 +130,16 @@ class Backlog:
         self._in_training.clear()
 
     def work_off(self) -> None:
-        """Analyze and record all ensembles that are trained. The first Ctrl-C is kept until
-        then: nothing else holds what was trained.
+        """Analyze and record all ensembles that are trained, but for those whose analysis raised
+        an error. The first Ctrl-C is kept until then: nothing else holds what was trained.
         """
         with held_interrupts() as pressed:
             tell = _telling(self._analyzing, pressed)
             while self._trained:
                 findings = self._trained[0]
+                if findings.has_failed:
+                    self._trained.popleft()  # its checkpoint stays, and it is trained again
+                    continue
                 while self._step(findings):
                     tell(findings.analyzed, findings.networks)
                 self._finish_first()
@@ -184,6 +187,7 @@ class _Findings:
         self.may_run_beside_training = options.analyze_beside and _has_room(group)
         self.seconds = 0.0
         self.beside_seconds = 0.0
+        self.has_failed = False
         self._compute = recordings(group.device)
         self._outcomes: Sequence[TrainedRun] | None = None
         self._jobs = deque[Iterator[None]]()
@@ -224,6 +228,7 @@ class _Findings:
 
     def begin_again(self) -> None:
         """After a job failed: what it was about is left for later."""
+        self.has_failed = False
         self._jobs.clear()
         self._compute = recordings(self.group.device)
         if self._outcomes is not None:
@@ -236,6 +241,9 @@ class _Findings:
                 next(self._jobs[0])
             except StopIteration:
                 self._jobs.popleft()
+            except BaseException:
+                self.has_failed = True  # what is missing must not be recorded as done
+                raise
             else:
                 return True
         return False
