@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kill_sweep
 import pytest
+import torch
 
 from algophase.analysis.analyze import analyze_each
 from algophase.core.errors import InputError
@@ -17,10 +18,11 @@ from algophase.core.progress import Progress
 from algophase.networks import Network
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import backlog
-from algophase.sweeps.options import Options
+from algophase.sweeps.options import Options, in_parts
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
 from algophase.training.run.loop import Ensemble
+from algophase.training.run.plan import PlannedEnsemble
 
 TINY = Space.from_dict(
     {
@@ -91,6 +93,22 @@ def test_snapshots_are_analyzed_before_their_ensemble_is_trained(
     assert all("epoch5" not in name for name in rest)
     every = [name for call in calls for name in call]
     assert len(every) == len(set(every)) == 18  # each once: six runs, two snapshots and the end
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(1, [1]), (256, [256]), (600, [200, 200, 200])])
+def test_large_ensembles_of_a_gpu_are_parted_where_that_changes_no_bit(
+    count: int, sizes: list[int]
+) -> None:
+    members = [TINY.run(index) for index in range(count)]
+    whole = PlannedEnsemble(
+        tuple(range(count)), tuple(members), "fused", torch.device("cuda"), "half"
+    )
+    parts = in_parts(whole)
+    assert [len(part.runs) for part in parts] == sizes
+    assert [run for part in parts for run in part.runs] == members
+    assert [index for part in parts for index in part.indices] == list(range(count))
+    stacked = replace(whole, engine="stacked")
+    assert in_parts(stacked) == [stacked]
 
 
 @pytest.mark.usefixtures("busy")
