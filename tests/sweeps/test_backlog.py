@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import kill_sweep
 import pytest
@@ -174,6 +175,30 @@ def test_after_ctrl_c_what_is_trained_is_recorded_and_the_rest_continues(
     second = run(late.path)
     assert (second.ended, second.new) == ("complete", 4)
     assert kill_sweep.difference(whole, late.path) is None
+
+
+def test_what_could_not_be_saved_at_first_is_saved_whole(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full for a moment: the networks that are kept are the same."""
+    run(tmp_path / "undisturbed", keep_weights=1)
+    request.getfixturevalue("busy")
+    add = SweepDirectory.add
+    calls = 0
+
+    def refuse_once(directory: SweepDirectory, *shard: Any) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise InputError("no space left on the disk")
+        return add(directory, *shard)
+
+    monkeypatch.setattr(SweepDirectory, "add", refuse_once)
+    with pytest.raises(InputError, match="no space left"):
+        run(tmp_path / "disturbed", keep_weights=1)
+    run(tmp_path / "disturbed", keep_weights=1)
+    difference = kill_sweep.difference(tmp_path / "undisturbed", tmp_path / "disturbed")
+    assert difference is None
 
 
 def test_what_could_not_be_saved_keeps_its_checkpoint(

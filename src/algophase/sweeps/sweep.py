@@ -176,12 +176,14 @@ class SweepCall:
     def add(self, finished: Finished, device: str) -> None:
         outcomes = [outcome(row) for row in finished.rows]
         networks: list[Network] = []
+        kept = Counter(self.kept)
         for row, name in zip(finished.rows, outcomes, strict=True):
             network = finished.networks.get(row["run_id"])
-            if network is not None and self._wanted(name):
+            if network is not None and self._wanted(kept[name]):
                 networks += [*finished.snapshots.get(row["run_id"], ()), network]
-                self.kept[name] += 1
+                kept[name] += 1
         self.directory.add(finished.rows, self._about(finished, device), finished.moments, networks)
+        self.kept = kept  # only now: where the disk is full, nothing was kept
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
         self.beside_seconds += finished.beside_seconds
@@ -194,10 +196,10 @@ class SweepCall:
         self.work_left -= work
         self.under_way = max(0.0, self.under_way - work)
 
-    def _wanted(self, name: str) -> bool:
-        """Whether a network with this outcome is to be kept."""
+    def _wanted(self, kept: int) -> bool:
+        """Whether one more network is to be kept where so many with its outcome are."""
         limit = self.request.keep_weights
-        return limit == "all" or (isinstance(limit, int) and self.kept[name] < limit)
+        return limit == "all" or (isinstance(limit, int) and kept < limit)
 
     def show(self, doing: str = "", training: Progress = Progress()) -> None:
         """Report where the sweep stands. training: of the ensemble that trains, where one does."""
