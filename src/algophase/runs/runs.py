@@ -112,7 +112,7 @@ class Runs:
         >>> from algophase import Runs
         >>> runs = Runs.read("fixed-width")  # shipped with the package
         >>> len(runs), len(runs.accurate), len(runs.circular)
-        (3728, 3721, 1331)
+        (4000, 3991, 1424)
     """
 
     name: str
