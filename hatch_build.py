@@ -1,6 +1,6 @@
 """The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something
-to analyze and to compare with. Other networks stay behind, and so do runs along training, but for three
-tables: `algophase paper` reads those of two, and `emergence` is about nothing else."""
+to analyze and to compare with. Other networks stay behind, and so do runs along training, but for
+three tables: `algophase paper` reads those of two, and `emergence` is about nothing else."""
 
 from pathlib import Path
 from typing import Any
