@@ -65,13 +65,17 @@ def test_an_analysis_comes_back_from_its_row(analysis: Analysis, tmp_path: Path)
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_row_is_the_same_after_it_was_read(table: str) -> None:
-    arrow = read_table(GALLERY / table)
-    places = np.unique(np.linspace(0, len(arrow) - 1, SAMPLED).astype(int))
-    for row in arrow.take(places).to_pylist():
-        analysis = analysis_of_row(row)
-        if row["accuracy"] is None:  # it diverged
-            continue
-        assert analysis is not None
-        for name, value in analysis_columns(analysis).items():
-            if name in row and name not in WORDS:
-                assert_same_value(value, row[name], ROUNDING, name)
+    # One shard at a time: a table of all has nulls where an older shard has no such column.
+    shards = sorted((GALLERY / table).glob("*/runs.parquet"))
+    for shard in shards:
+        arrow = read_table(shard)
+        sampled = max(SAMPLED // len(shards), 2)
+        places = np.unique(np.linspace(0, len(arrow) - 1, sampled).astype(int))
+        for row in arrow.take(places).to_pylist():
+            analysis = analysis_of_row(row)
+            if row["accuracy"] is None:  # it diverged
+                continue
+            assert analysis is not None
+            for name, value in analysis_columns(analysis).items():
+                if name in row and name not in WORDS:
+                    assert_same_value(value, row[name], ROUNDING, name)
