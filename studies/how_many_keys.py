@@ -158,8 +158,9 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def print_scaling(runs: pandas.DataFrame, seed: int = 0, draws: int = DRAWS) -> None:
-    """The three laws with their intervals, and what the plan's rule says of them."""
+def print_scaling(runs: pandas.DataFrame, seed: int = 0, draws: int = DRAWS) -> Estimate:
+    """The three laws with their intervals, and what the plan's rule says of them. Returns the slope
+    of the log law."""
     generator = numpy.random.default_rng(seed)
     cells = cells_of(runs)
     fits = fit_laws(cells)
@@ -183,19 +184,65 @@ def print_scaling(runs: pandas.DataFrame, seed: int = 0, draws: int = DRAWS) -> 
     print(f"  2. log or power: {decided} ({better} ahead by {ahead:.1f} of AIC)")
     below = slope.interval[1] < proportional
     print(f"  3. slower than in proportion to log p: {'yes' if below else 'not shown'}")
+    return slope
+
+
+def print_accuracy(tables: Path) -> None:
+    """Moduli of which fewer than half of the runs are accurate would be left out."""
+    for name in SCALING_TABLES:
+        if not (tables / name).exists():
+            continue
+        every = Runs.read(tables / name).frame
+        every = every[every["modulus"].map(is_prime)]
+        share = (every["accuracy"] == 1).groupby(every["modulus"]).mean()
+        least = share.idxmin()
+        print(f"{name}: fewest accurate runs at p = {least}, {share[least]:.0%}")
+
+
+def print_meeting(first: Estimate, second: Estimate) -> None:
+    """The plan: slopes of the two sets of tables whose intervals do not meet are no single law."""
+    assert first.interval is not None
+    assert second.interval is not None
+    meet = first.interval[0] <= second.interval[1] and second.interval[0] <= first.interval[1]
+    word = "meet" if meet else "do not meet: no single law"
+    print(f"slopes with 80% of the pairs {first}, with 40% {second}: they {word}")
 
 
 def print_drift(directory: Path) -> None:
     """Whether the number of keys has settled: the mean over networks at each look, by modulus."""
     kept = SweepDirectory(directory).moments()
     if kept is None:
+        print(f"{directory.name}: looked at once, so no drift can be told")
         return
     moments = kept.to_pandas()
     moments = moments[moments[KEYS].notna()]
     number = moments[KEYS].map(len)
     means = number.groupby([moments["modulus"], moments["epoch"]]).mean().unstack()
-    print("keys by epoch:")
-    print(means.round(2).to_string())
+    first, last = means.columns[0], means.columns[-1]
+    for modulus, row in means.iterrows():
+        numbers = f"{row[first]:.2f} at epoch {first:,}, {row[last]:.2f} at {last:,}"
+        change = row[last] - row[first]
+        print(f"{directory.name}, p = {modulus}: mean keys {numbers}, change {change:+.2f}")
+
+
+def print_after_the_fact(runs: pandas.DataFrame) -> None:
+    """Where the two sets of tables differ; added when the runs had been seen."""
+    print("after the fact, not planned: the number of keys at p = 113, 40% of the pairs less 80%")
+    generator = numpy.random.default_rng(0)
+    at_113 = runs[runs["modulus"] == 113]
+    for rate in (0.0, 1.0):
+        at_rate = at_113[at_113["rate"] == rate]
+        of_table = {name: part["number"] for name, part in at_rate.groupby("table")}
+        fewer = of_table["large-moduli"].to_numpy(float)
+        more = of_table["moduli"].to_numpy(float)
+        print(f"  rate {rate:g}: {difference(fewer, more, generator)}")
+    new = runs["table"] != "moduli"
+    print("after the fact: 40% of the pairs without p = 113, which another engine trained")
+    print_scaling(runs[new & (runs["modulus"] > 113)])
+    print("after the fact: 40% of the pairs without p = 509, where two of six networks err")
+    print_scaling(runs[new & (runs["modulus"] < 509)])
+    print("after the fact: 80% of the pairs, p = 59 and above")
+    print_scaling(runs[~new & (runs["modulus"] >= 59)])
 
 
 def order_of(frequency: int, modulus: int) -> int:
@@ -269,15 +316,31 @@ def difference(first: Array, second: Array, generator: numpy.random.Generator) -
 
 
 def draw_numbers(axes: "Axes", runs: pandas.DataFrame) -> None:
+    """Means with their intervals, a little apart where moduli are equal. A cell of one network has
+    no interval and no line to it."""
     for rate, at_rate in runs.groupby("rate"):
         marker, color = STYLES[float(rate)]
         for level, part in at_rate.groupby(at_rate["table"].map(LEVEL_OF_TABLE)):
             grouped = part.groupby("modulus")["number"]
-            means = grouped.mean()
             counts = grouped.size()
-            reach = 1.96 * grouped.std().fillna(0) / counts**0.5
+            means = grouped.mean()
+            aside = 1 + 0.06 * (float(rate) - 0.5)
+            for modulus in counts.index[counts == 1]:
+                axes.plot(modulus * aside, means[modulus], marker, color=color, mfc="none", ms=4)
+                axes.annotate(
+                    "one network",
+                    (modulus * aside, means[modulus]),
+                    (5, -6),
+                    textcoords="offset points",
+                    ha="right",
+                    va="top",
+                    fontsize=7,
+                    color=color,
+                )
+            means = means[counts > 1]
+            reach = 1.96 * (grouped.std() / counts**0.5)[counts > 1]
             axes.errorbar(
-                means.index,
+                means.index * aside,
                 means,
                 reach,
                 fmt=f"{marker}-",
@@ -323,11 +386,18 @@ def report(tables: Path, picture: Path) -> None:
     runs = read_keys(tables, SCALING_TABLES)
     runs = runs[runs["modulus"].map(is_prime)]
     print_scaling(runs)
-    new_runs = runs[runs["table"] != "moduli"]
-    if new_runs["modulus"].nunique() > 2:
+    is_new = runs["table"] != "moduli"
+    if runs[is_new]["modulus"].nunique() > 2:
+        print("80% of the pairs, 20,000 epochs:")
+        of_most_pairs = print_scaling(runs[~is_new])
         print("40% of the pairs, 3,000 epochs:")
-        print_scaling(new_runs)
+        of_fewer_pairs = print_scaling(runs[is_new])
+        print("what would count against it:")
+        print_meeting(of_most_pairs, of_fewer_pairs)
+        print_accuracy(tables)
         print_drift(tables / "large-moduli")
+        print_drift(tables / "largest-modulus")
+        print_after_the_fact(runs)
     has_cosets = (tables / "cosets").exists()
     if has_cosets:
         of_cosets = read_keys(tables, ["cosets"])

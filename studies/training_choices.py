@@ -5,7 +5,7 @@
     python studies/training_choices.py stablemax
     python studies/training_choices.py float64      # also gallery/float64-all, all in float64
     python studies/training_choices.py decay
-    python studies/training_choices.py learnable-norm  # the norm again; not yet run
+    python studies/training_choices.py learnable-norm  # the norm again, where networks learn
     python studies/training_choices.py power        # what the planned tests can find
 
 The plan is studies/plans/training_choices.md, that of learnable-norm is learnable_norms.md. They
@@ -37,6 +37,7 @@ GALLERY = ROOT / "gallery"
 IMAGES = ROOT / "docs" / "images"
 LEARNED = 0.99  # validation accuracy
 LEAST_PAIRS = 30  # that learned in both arms, for a test
+HIGH_LOSS = 1e-5  # between the two groups of networks at norm 31
 DRAWS = 2000
 AFTER_THE_FACT = "after the fact, not planned:"
 NAMED = ("Clock", "Pizza", "hybrid")
@@ -44,6 +45,8 @@ GROKKING = "epoch with 99% of held-out pairs right"
 PIZZA_SHARE = "pizza_logit_share"
 
 ROUND_EPOCHS = [digit * 10**power for power in range(6) for digit in (1, 2, 5)]
+
+THROUGHOUT = "all in float64"  # the first 32 draws of the arm with PyTorch's loss in float64
 
 Array = numpy.ndarray
 Arms = Mapping[str, pandas.DataFrame]  # runs by arm, indexed by their draw
@@ -97,6 +100,17 @@ def read_arms(table: Path, names: Sequence[str]) -> Arms:
     arms = {}
     for number, name in enumerate(names):
         arms[name] = frame[frame.arm == number].set_index("draw").sort_index()
+    return arms
+
+
+def arms_of(question: str, table: Path) -> Arms:
+    """The arms of a question, for float64 with the networks in float64 throughout, if there are."""
+    arms = dict(read_arms(table, ARMS[question]))
+    throughout = table.parent / "float64-all"
+    if question == "float64" and throughout.exists():
+        frame = read_runs(throughout)
+        draws = frame["index"] // len(ARMS[question])
+        arms[THROUGHOUT] = frame.assign(draw=draws).set_index("draw").sort_index()
     return arms
 
 
@@ -192,9 +206,9 @@ def question_norm(arms: Arms, table: Path) -> None:
     print_pizza_difference(arms, "norm 38", "norm 31")
     print_pizza_difference(arms, "norm 31", "decay 2")
     for name, arm in arms.items():
-        share = Share(multiplying(early.verdict.reindex(arm.run_id)), len(arm))
-        print(f"{name}: Clocks or hybrids at epoch {early.epoch.min()} {share}")
+        print_early_clocks(name, arm, early)
         print_last_loss(name, arm)
+        print_high_loss(name, arm)
 
 
 def first_look(table: Path) -> pandas.DataFrame | None:
@@ -216,26 +230,65 @@ def print_turned(arms: Arms, early: pandas.DataFrame) -> None:
         print(f"{name}: of Pizzas at epoch {epoch}, Clocks or hybrids at the end {share}")
 
 
+def print_early_clocks(name: str, arm: pandas.DataFrame, early: pandas.DataFrame) -> None:
+    share = Share(multiplying(early.verdict.reindex(arm.run_id)), len(arm))
+    print(f"{name}: Clocks or hybrids at epoch {early.epoch.min()} {share}")
+
+
 def print_last_loss(name: str, arm: pandas.DataFrame) -> None:
     print(f"{name}: median training loss at the end {arm.training_loss.median():.2g}")
 
 
+def print_high_loss(name: str, arm: pandas.DataFrame) -> None:
+    high = Share(int((arm.training_loss > HIGH_LOSS).sum()), len(arm))
+    print(f"{name}: training loss above {HIGH_LOSS:g} at the end {high}")
+
+
 def question_learnable_norm(arms: Arms, table: Path) -> None:
-    for first, second in (
-        ("norm 38", "norm 31"),
-        ("norm 38, small epsilon", "norm 31"),
-        ("norm 31", "decay 2"),
-    ):
-        both = pairs(learned(arms[first]), learned(arms[second]), PIZZA_SHARE)
-        difference = bootstrap(both, mean_difference, level=97.5)
-        words = f"Pizza's share, {first} less {second}, 97.5% interval: {difference}"
-        can_be_made = "" if len(both) >= LEAST_PAIRS else f", fewer than {LEAST_PAIRS}: no test"
-        print(f"{words} ({len(both)} pairs){can_be_made}")
+    of_norm, enough = norm_difference(arms, "norm 38", "norm 31")
+    of_epsilon, enough_of_epsilon = norm_difference(arms, "norm 38, small epsilon", "norm 31")
+    to_decay, _ = norm_difference(arms, "norm 31", "decay 2")
+    can_be_made = enough and enough_of_epsilon
+    print(f"decision by the plan: {norm_decision(of_norm, of_epsilon, to_decay, can_be_made)}")
     for name, arm in arms.items():
         print_last_loss(name, arm)
     early = first_look(table)
-    if early is not None:
-        print_turned(arms, early)
+    if early is None:
+        return
+    print_turned(arms, early)
+    print(AFTER_THE_FACT)
+    norm_difference(arms, "norm 38", "norm 38, small epsilon")
+    norm_difference(arms, "norm 28", "norm 31")
+    for name, arm in arms.items():
+        print_early_clocks(name, arm, early)
+        print_high_loss(name, arm)
+
+
+def norm_difference(arms: Arms, first: str, second: str) -> tuple[Interval, bool]:
+    """Of the Pizza's share, and whether enough draws learned in both arms for a test."""
+    both = pairs(learned(arms[first]), learned(arms[second]), PIZZA_SHARE)
+    difference = bootstrap(both, mean_difference, level=97.5)
+    enough = len(both) >= LEAST_PAIRS
+    note = "" if enough else f", fewer than {LEAST_PAIRS}: no test"
+    words = f"Pizza's share, {first} less {second}, 97.5% interval: {difference}"
+    print(f"{words} ({len(both)} pairs){note}")
+    return difference, enough
+
+
+def norm_decision(
+    of_norm: Interval, of_epsilon: Interval, to_decay: Interval, can_be_made: bool
+) -> str:
+    """The rule of plans/learnable_norms.md."""
+    if not can_be_made:
+        return "the test cannot be made"
+    if of_norm.low <= 0:
+        return "open"
+    if of_epsilon.low > 0:
+        is_all = to_decay.low > -0.15 and to_decay.high < 0.15
+        return "the norm, and it is all of it" if is_all else "the norm"
+    if of_epsilon.low <= 0 <= of_epsilon.high < 0.10:
+        return "the gradients"
+    return "open"
 
 
 def multiplying(verdicts: "pandas.Series[str]") -> int:
@@ -301,24 +354,23 @@ def question_stablemax(arms: Arms, table: Path) -> None:
 
 
 def question_float64(arms: Arms, table: Path) -> None:
-    every_arm = dict(arms)
-    all_in_float64 = table.parent / "float64-all"
-    if all_in_float64.exists():
-        frame = read_runs(all_in_float64)
-        frame = frame.assign(draw=frame["index"] // len(arms))
-        every_arm["all in float64"] = frame.set_index("draw")
-    for name, arm in every_arm.items():
+    del table
+    for name, arm in arms.items():
         share = Share(int((arm.loss_jumps > 0).sum()), len(arm))
         per_network = bootstrap(arm.loss_jumps.to_numpy(float), mean)
         print(f"{name}: with a jump {share}; jumps per network {per_network}")
-    first = every_arm["PyTorch's loss, float32"]
-    for name, arm in every_arm.items():
+    first = arms["PyTorch's loss, float32"]
+    for name, arm in arms.items():
         if arm is first:
             continue
         both = pairs(first, arm, "loss_jumps")
         jumps = bootstrap((both > 0).astype(float), mean_difference)
         count = f"({len(both)} pairs)"
         print(f"with a jump, PyTorch's loss in float32 less {name}: {jumps} {count}")
+    if THROUGHOUT in arms:
+        arm = arms[THROUGHOUT]
+        low, _ = Share(int((arm.loss_jumps > 0).sum()), len(arm)).interval
+        print(f"numerical at all: {'no' if low > 0.25 else 'not settled'}")
 
 
 def question_decay(arms: Arms, table: Path) -> None:
@@ -494,6 +546,28 @@ def jumps_panel(arms: Arms) -> Panel:
     )
 
 
+def pizza_panel(arms: Arms) -> Panel:
+    """The mean of the Pizza's share over networks that learned."""
+    means = []
+    for arm in arms.values():
+        shares = learned(arm)[PIZZA_SHARE].dropna().to_numpy(float)
+        means.append(bootstrap(shares, mean))
+    whiskers = Whiskers(
+        x=[middle.value for middle in means],
+        y=list(range(len(arms))),
+        low=[middle.low for middle in means],
+        high=[middle.high for middle in means],
+        horizontal=True,
+    )
+    return Panel(
+        marks=[whiskers],
+        x=Axis(name="Pizza's share of the logits, of networks that learned", limits=(0, 1.02)),
+        y=arms_axis(arms),
+        title="how much of a Pizza",
+        alt="Points with intervals: the Pizza's share of the logits by arm",
+    )
+
+
 def decay_panel(arms: Arms) -> Panel:
     """Time to grok of every seed along the weight decay, and the median."""
     decays = [float(name) for name in arms]
@@ -514,7 +588,8 @@ def decay_panel(arms: Arms) -> Panel:
 
 
 def picture(question: str, arms: Arms) -> Figure:
-    panel = {"float64": jumps_panel, "decay": decay_panel}.get(question, times_panel)
+    panels = {"float64": jumps_panel, "decay": decay_panel, "learnable-norm": pizza_panel}
+    panel = panels.get(question, times_panel)
     verdicts = verdicts_panel(arms)
     y = replace(verdicts.y, tick_names=[""] * len(arms))  # the left panel names the arms
     if question == "decay":
@@ -553,7 +628,7 @@ def main() -> None:
         print_power()
         return
     table = arguments.table or GALLERY / f"{question}-arms"
-    arms = read_arms(table, ARMS[question])
+    arms = arms_of(question, table)
     print_arms(arms)
     print()
     QUESTIONS[question](arms, table)

@@ -65,17 +65,20 @@ def test_an_analysis_comes_back_from_its_row(analysis: Analysis, tmp_path: Path)
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_row_is_the_same_after_it_was_read(table: str) -> None:
-    # One shard at a time: a table of all has nulls where an older shard has no such column.
-    shards = sorted((GALLERY / table).glob("*/runs.parquet"))
-    for shard in shards:
-        arrow = read_table(shard)
-        sampled = max(SAMPLED // len(shards), 2)
-        places = np.unique(np.linspace(0, len(arrow) - 1, sampled).astype(int))
-        for row in arrow.take(places).to_pylist():
-            analysis = analysis_of_row(row)
-            if row["accuracy"] is None:  # it diverged
-                continue
-            assert analysis is not None
-            for name, value in analysis_columns(analysis).items():
-                if name in row and name not in WORDS:
-                    assert_same_value(value, row[name], ROUNDING, name)
+    arrow = read_table(GALLERY / table)
+    places = np.unique(np.linspace(0, len(arrow) - 1, SAMPLED).astype(int))
+    for row in arrow.take(places).to_pylist():
+        analysis = analysis_of_row(row)
+        if row["accuracy"] is None:  # it diverged
+            continue
+        assert analysis is not None
+        for name, value in analysis_columns(analysis).items():
+            # Rows of an older commit than others of their table have null in newer columns.
+            is_newer = row.get(name) is None and _is_empty(value)
+            if name in row and name not in WORDS and not is_newer:
+                assert_same_value(value, row[name], ROUNDING, name)
+
+
+def _is_empty(value: object) -> bool:
+    """None, or a list of nothing else."""
+    return value is None or (isinstance(value, list) and all(map(_is_empty, value)))

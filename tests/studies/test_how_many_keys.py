@@ -2,11 +2,14 @@
 
 import math
 import runpy
+from pathlib import Path
 
 import numpy
 import pandas
 import pytest
 from fenced import ROOT
+
+from algophase.runs.boundary import Estimate
 
 STUDY = runpy.run_path(str(ROOT / "studies" / "how_many_keys.py"))
 
@@ -71,3 +74,31 @@ def test_cosets_are_counted_against_chance(capsys: pytest.CaptureFixture[str]) -
     assert low < 1 < high
     parity = next(line for line in printed if "order  2" in line)
     assert float(parity.split("[")[1].split(",")[0]) > 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [((0.1, 0.3), (0.2, 0.4), "meet"), ((0.1, 0.3), (-0.4, 0.0), "do not meet: no single law")],
+)
+def test_slopes_meet_where_their_intervals_do(
+    first: tuple[float, float],
+    second: tuple[float, float],
+    word: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    STUDY["print_meeting"](*(Estimate(sum(ends) / 2, ends) for ends in (first, second)))
+    assert capsys.readouterr().out.endswith(f"they {word}\n")
+
+
+@pytest.mark.slow
+def test_the_page_quotes_what_the_study_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    STUDY["report"](ROOT / "gallery", tmp_path / "keys.png")
+    printed = capsys.readouterr().out.splitlines()
+    page = (ROOT / "docs" / "findings" / "which-frequencies.md").read_text(encoding="utf-8")
+    for section in ("## How many keys, by modulus", "## At p = 66 cosets"):
+        after = page.partition(section)[2]
+        quoted = after.partition("```text\n")[2].partition("```")[0].splitlines()
+        assert quoted
+        assert [line for line in quoted if line not in printed] == []

@@ -56,14 +56,35 @@ def test_the_page_quotes_what_the_study_prints(
     after = page.partition(f"python studies/training_choices.py {question}\n")[2]
     quoted = after.partition("```text\n")[2].partition("```")[0].splitlines()
     table = ROOT / "gallery" / f"{question}-arms"
-    if not table.exists():
-        pytest.skip(f"{table.name} is planned, and not yet run")
-    arms = STUDY["read_arms"](table, STUDY["ARMS"][question])
+    arms = STUDY["arms_of"](question, table)
     STUDY["print_arms"](arms)
     STUDY["QUESTIONS"][question](arms, table)
     printed = capsys.readouterr().out.splitlines()
     assert quoted
     assert [line for line in quoted if line not in printed] == []
+
+
+@pytest.mark.parametrize(
+    ("of_norm", "of_epsilon", "to_decay", "decision"),
+    [
+        ((0.3, 0.5), (0.1, 0.2), (-0.1, 0.1), "the norm, and it is all of it"),
+        ((0.3, 0.5), (0.1, 0.2), (-0.2, 0.1), "the norm"),
+        ((0.3, 0.5), (-0.1, 0.09), (-0.1, 0.1), "the gradients"),
+        ((0.3, 0.5), (-0.1, 0.11), (-0.1, 0.1), "open"),
+        ((0.3, 0.5), (-0.3, -0.1), (-0.1, 0.1), "open"),
+        ((-0.1, 0.5), (0.1, 0.2), (-0.1, 0.1), "open"),
+    ],
+)
+def test_the_rule_for_the_norm_is_the_plans(
+    of_norm: tuple[float, float],
+    of_epsilon: tuple[float, float],
+    to_decay: tuple[float, float],
+    decision: str,
+) -> None:
+    ends = (of_norm, of_epsilon, to_decay)
+    intervals = [STUDY["Interval"]((low + high) / 2, low, high) for low, high in ends]
+    assert STUDY["norm_decision"](*intervals, True) == decision
+    assert STUDY["norm_decision"](*intervals, False) == "the test cannot be made"
 
 
 def test_a_table_with_arms_has_every_choice_of_every_run(tmp_path: Path) -> None:

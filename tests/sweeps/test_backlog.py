@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kill_sweep
 import pytest
+import torch
 
 from algophase.analysis.analyze import analyze_each
 from algophase.core.errors import InputError
@@ -17,10 +18,11 @@ from algophase.core.progress import Progress
 from algophase.networks import Network
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps import backlog
-from algophase.sweeps.options import Options
+from algophase.sweeps.options import Options, in_parts
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
 from algophase.training.run.loop import Ensemble
+from algophase.training.run.plan import PlannedEnsemble
 
 TINY = Space.from_dict(
     {
@@ -93,6 +95,22 @@ def test_snapshots_are_analyzed_before_their_ensemble_is_trained(
     assert len(every) == len(set(every)) == 18  # each once: six runs, two snapshots and the end
 
 
+@pytest.mark.parametrize(("count", "sizes"), [(1, [1]), (256, [256]), (600, [200, 200, 200])])
+def test_large_ensembles_of_a_gpu_are_parted_where_that_changes_no_bit(
+    count: int, sizes: list[int]
+) -> None:
+    members = [TINY.run(index) for index in range(count)]
+    whole = PlannedEnsemble(
+        tuple(range(count)), tuple(members), "fused", torch.device("cuda"), "half"
+    )
+    parts = in_parts(whole)
+    assert [len(part.runs) for part in parts] == sizes
+    assert [run for part in parts for run in part.runs] == members
+    assert [index for part in parts for index in part.indices] == list(range(count))
+    stacked = replace(whole, engine="stacked")
+    assert in_parts(stacked) == [stacked]
+
+
 @pytest.mark.usefixtures("busy")
 def test_options_can_forbid_it(tmp_path: Path) -> None:
     alone = replace(FOLLOWED, analyze_beside=False)
@@ -118,16 +136,23 @@ def test_a_gpu_that_is_too_small_does_it_after_training(
     assert kill_sweep.difference(whole, tmp_path / "small") is None
 
 
-@pytest.mark.usefixtures("busy")
-def test_another_error_of_an_analysis_is_not_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_after_an_error_in_an_analysis_nothing_is_recorded_without_one(
+    whole: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_findings: object) -> bool:
+    request.getfixturevalue("busy")
+
+    def fail_at_the_last(networks: Sequence[Network], **options: object) -> object:
+        for network in networks[:-1]:
+            yield from analyze_each([network], **options)  # type: ignore[arg-type]
         raise RuntimeError("an error of ours")
 
-    monkeypatch.setattr(backlog._Findings, "step", fail)
-    with pytest.raises(RuntimeError, match="an error of ours"):
-        run(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(backlog, "analyze_each", fail_at_the_last)
+        with pytest.raises(RuntimeError, match="an error of ours"):
+            run(tmp_path / "failed")
+    assert not SweepDirectory(tmp_path / "failed").finished()
+    assert run(tmp_path / "failed").new == 6
+    assert kill_sweep.difference(whole, tmp_path / "failed") is None
 
 
 def test_after_ctrl_c_what_is_trained_is_recorded_and_the_rest_continues(

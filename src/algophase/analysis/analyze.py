@@ -231,10 +231,10 @@ def analyze_each(
         compute = recordings(device)
     upcoming = iter(networks)
     first = list(itertools.islice(upcoming, 1))
-    most = min((most_under_way(network, device) for network in first), default=0)
+    modulus = max((_modulus(network) for network in first), default=0)
     every = itertools.chain(first, upcoming)
     analyses = (_analysis_of(network, thresholds, device, compute) for network in every)
-    yield from run_overlapped(analyses, device, most)
+    yield from run_overlapped(analyses, device, most_under_way(modulus, device))
 
 
 def recordings(device: torch.device) -> Compute:
@@ -242,12 +242,17 @@ def recordings(device: torch.device) -> Compute:
     return Replays(measure_on_device) if device.type == "cuda" else measure_on_device
 
 
-def most_under_way(network: object, device: torch.device) -> int:
-    """How many networks of this size a GPU may have under way at once, with half of its memory."""
-    if device.type == "cpu" or not isinstance(network, Network):
+def most_under_way(modulus: int, device: torch.device) -> int:
+    """How many networks of a modulus a GPU may have under way at once, with half of its memory."""
+    if device.type == "cpu":
         return UNDER_WAY
-    size = ARRAYS_OF_LOGITS * FLOAT64 * network.task.modulus**3
+    size = ARRAYS_OF_LOGITS * FLOAT64 * max(1, modulus) ** 3
     return max(1, min(UNDER_WAY, int(0.5 * budget(device) / size)))
+
+
+def _modulus(network: object) -> int:
+    """0 for what is no network: an error, once it is analyzed."""
+    return network.task.modulus if isinstance(network, Network) else 0
 
 
 def _each_on_cpu(

@@ -18,13 +18,18 @@ from dataclasses import dataclass, field
 
 import torch
 
-from algophase.analysis.analyze import ARRAYS_OF_LOGITS, analyze_each, recordings
+from algophase.analysis.analyze import (
+    ARRAYS_OF_LOGITS,
+    analyze_each,
+    most_under_way,
+    recordings,
+)
 from algophase.analysis.hidden.look_inside import Inside, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError, out_of_memory
 from algophase.core.interrupts import Stopped, held_interrupts
-from algophase.core.memory import FLOAT64
+from algophase.core.memory import FLOAT64, chunk_elements
 from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.rows import history_columns, make_moment, make_row, timing_columns
@@ -125,13 +130,16 @@ class Backlog:
         self._in_training.clear()
 
     def work_off(self) -> None:
-        """Analyze and record all ensembles that are trained. The first Ctrl-C is kept until
-        then: nothing else holds what was trained.
+        """Analyze and record all ensembles that are trained, but for those whose analysis raised
+        an error. The first Ctrl-C is kept until then: nothing else holds what was trained.
         """
         with held_interrupts() as pressed:
             tell = _telling(self._analyzing, pressed)
             while self._trained:
                 findings = self._trained[0]
+                if findings.has_failed:
+                    self._trained.popleft()  # its checkpoint stays, and it is trained again
+                    continue
                 while self._step(findings):
                     tell(findings.analyzed, findings.networks)
                 self._finish_first()
@@ -179,6 +187,7 @@ class _Findings:
         self.may_run_beside_training = options.analyze_beside and _has_room(group)
         self.seconds = 0.0
         self.beside_seconds = 0.0
+        self.has_failed = False
         self._compute = recordings(group.device)
         self._outcomes: Sequence[TrainedRun] | None = None
         self._jobs = deque[Iterator[None]]()
@@ -219,6 +228,7 @@ class _Findings:
 
     def begin_again(self) -> None:
         """After a job failed: what it was about is left for later."""
+        self.has_failed = False
         self._jobs.clear()
         self._compute = recordings(self.group.device)
         if self._outcomes is not None:
@@ -231,6 +241,9 @@ class _Findings:
                 next(self._jobs[0])
             except StopIteration:
                 self._jobs.popleft()
+            except BaseException:
+                self.has_failed = True  # what is missing must not be recorded as done
+                raise
             else:
                 return True
         return False
@@ -356,8 +369,10 @@ def _has_room(group: PlannedEnsemble) -> bool:
     if group.device.type != "cuda":
         return False
     largest = max(run.task.modulus for run in group.runs)
+    logits = ARRAYS_OF_LOGITS * FLOAT64 * largest**3 * most_under_way(largest, group.device)
+    at_once = FLOAT64 * chunk_elements(group.device)
     free = torch.cuda.mem_get_info(group.device)[0]
-    return ARRAYS_OF_LOGITS * FLOAT64 * largest**3 <= SHARE_OF_FREE_MEMORY * free
+    return logits + at_once <= SHARE_OF_FREE_MEMORY * free
 
 
 def _telling(

@@ -1,12 +1,18 @@
 """How a sweep trains and looks at its runs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings
 from algophase.training.run.loop import EarlyStop, Watch
 from algophase.training.run.plan import PlannedEnsemble, plan
+
+# Networks of the fused engine, whose bits do not depend on an ensemble's size. On an H200 a run
+# takes 0.227 s in an ensemble of 256 and 0.226 s in one of 512 (one layer, width 128, p = 59).
+MOST_IN_A_PART = 256
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,21 @@ class Options:
     def plan(self, runs: Sequence[RunSettings]) -> list[PlannedEnsemble]:
         """The ensembles of these runs on this machine."""
         size = self.ensemble_size
-        return plan(
+        groups = plan(
             runs, self.engine, self.device, self.precision, size, strict_device=self.strict_device
         )
+        if size is not None or not self.analyze_beside:
+            return groups
+        return [part for group in groups for part in in_parts(group)]
+
+
+def in_parts(group: PlannedEnsemble) -> list[PlannedEnsemble]:
+    """An ensemble in equal parts of at most `MOST_IN_A_PART` networks, where that changes no bit:
+    the networks of one part are analyzed while the next part trains.
+    """
+    if group.device.type != "cuda" or group.engine != "fused":
+        return [group]
+    count = len(group.runs)
+    parts = math.ceil(count / MOST_IN_A_PART)
+    bounds = [number * count // parts for number in range(parts + 1)]
+    return [group.only(range(start, stop)) for start, stop in pairwise(bounds)]
