@@ -1,5 +1,6 @@
 """The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something
-to analyze and to compare with. Other networks stay behind."""
+to analyze and to compare with. Other networks stay behind, and so do runs along training, but for
+three tables: `algophase paper` reads those of two, and `emergence` is about nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # The networks are those of `algophase.core.gallery.NETWORKS`; a test compares the two.
 PATTERNS = (
-    "*.parquet",
+    "runs.parquet",
+    "clock-training/*/moments.parquet",
+    "emergence/*/moments.parquet",
+    "pizza-training/*/moments.parquet",
     "sweep.json",
     "exhibits.toml",
     "fixed-width/networks/5ed1f0b86c80.*",

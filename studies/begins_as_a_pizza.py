@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "turning.png"
 EPOCHS = Axis(name="epoch", scale="log")
 WIDTHS = (32, 64, 128, 256, 512, 1024)
-ALONG = ("not learned", "Pizza", "hybrid", "Clock")
+ALONG = ("not learned", "Pizza", "other", "hybrid", "Clock")
 BLACK = "#000000"
 
 

@@ -438,7 +438,7 @@ def test_without_a_table_the_shipped_ones_are_listed() -> None:
     assert re.search(f"fixed-width +{numbers}  {about}", listed)
     refused = call("runs", "--where", "width=128")
     assert refused.returncode == 1
-    assert "--where needs a table: name one of clock-training, data" in refused.stderr
+    assert "--where needs a table: name one of clock-training, cosets, data" in refused.stderr
 
 
 @pytest.fixture

@@ -104,9 +104,9 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "Clock" in text
     assert "% to " in text
     assert (listed.page, listed.first, listed.last) == (0, True, False)
-    assert "page 1 of 14" in text_of(listed.table)
+    assert "page 1 of 15" in text_of(listed.table)
     last = explorer.show_runs(view, 99)
-    assert (last.page, last.first, last.last) == (13, False, True)
+    assert (last.page, last.first, last.last) == (14, False, True)
     nothing = explorer.show_runs(View(region=((5, 5), (6, 6))), 0)
     assert text_of(nothing.statistics) == "No runs in the region."
 

@@ -210,12 +210,14 @@ def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
     table = open_sweep(gallery)
     assert "reasons" not in table.runs  # most of a table's memory is in lists
     shards = read_runs(gallery)
-    for place in (0, 2000, 3727):
+    for place in (0, 2000, 3999):
         row, expected = table.row(place), shards.iloc[place]
         assert row["run_id"] == table.runs.columns.texts("run_id", [place])[0] == expected.run_id
         assert row["reasons"] == list(expected.reasons)
         assert row["circles.variance_share"] == list(expected["circles.variance_share"])
-        assert row.keys() == set(shards.columns)
+        of_its_shard = expected.dropna().index  # newer shards have columns that older ones lack
+        assert set(of_its_shard) <= row.keys() <= set(shards.columns)
+        assert ("weights_digest" in row) == (place >= 3728)
         assert {name: row[name] for name in ("width", "seed", "verdict")} == {
             name: table.runs.columns.row(place)[name] for name in ("width", "seed", "verdict")
         }

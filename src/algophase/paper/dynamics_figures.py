@@ -229,6 +229,8 @@ def companions_figure(table: "pandas.DataFrame") -> Figure:
     )
     largest = max(1.0, having["cost"].max()) if len(having) else 1.0
     ticks = [tick for tick in COST_TICKS if tick <= largest]
+    # Some networks are a little better without; Matplotlib would leave a third of the axis below 0.
+    least = min(-0.05, having["cost"].min()) if len(having) else -0.05
     cost = Panel(
         marks=costs,
         x=epoch_axis,
@@ -236,6 +238,7 @@ def companions_figure(table: "pandas.DataFrame") -> Figure:
         y=Axis(
             name="percentage points",
             scale="symlog",
+            limits=(least, None),
             ticks=ticks,
             tick_names=[f"{tick:g}" for tick in ticks],
         ),

@@ -151,9 +151,9 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         number and attention rate - no evidence
         equal - no evidence
         i + j = l - a law
-        2i = j - no evidence
+        2i = j - a law
         i + j = l + m - a law
-        2i = j + l - no evidence
+        2i = j + l - a law
         3i = j - no evidence
         4i = j - no evidence
         3i = j + l - no evidence

@@ -112,7 +112,7 @@ class Runs:
         >>> from algophase import Runs
         >>> runs = Runs.read("fixed-width")  # shipped with the package
         >>> len(runs), len(runs.accurate), len(runs.circular)
-        (3728, 3721, 1331)
+        (4000, 3991, 1424)
     """
 
     name: str
@@ -456,7 +456,7 @@ class Runs:
         Example:
             >>> from algophase import Runs
             >>> print(Runs.read("fixed-width").accurate.boundary("Pizza"))
-            0.631 [0.624, 0.637]
+            0.631 [0.625, 0.638]
         """
         column = "verdict" if metric in VERDICTS else metric
         runs = self.where(self["_rate"].notna() & self[column].notna())

@@ -116,8 +116,8 @@ class Outcome:
         new: of these, runs added by this call.
         counts: runs in the table by outcome.
         training_seconds, analysis_seconds: of the new runs.
-        beside_seconds: of `analysis_seconds`, how many passed while a GPU trained other runs.
         seconds: of the whole call.
+        beside_seconds: of `analysis_seconds`, how many passed while a GPU trained other runs.
         without_weights: runs whose networks should be kept, but were made earlier without their
             weights.
         unfair: why the runs in the table are not a fair sample of their space; "" if they are.
