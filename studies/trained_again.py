@@ -4,9 +4,9 @@
     python studies/trained_again.py --minutes 5 --seed 12  # others, for so long: needs an H200
     python studies/trained_again.py gelu moduli --runs 8   # some tables
 
-Every table that was made on a GPU gives one run at least, a large table more. Of a table whose rows have a digest of the
-weights, networks are compared to the bit. Where they have none, all numbers of the analysis are
-compared. A network that differs is listed with the columns that do.
+Every table that was made on a GPU gives one run at least, a large table more. Of a table whose rows
+have a digest of the weights, networks are compared to the bit. Where they have none, all numbers of
+the analysis are compared. A network that differs is listed with the columns that do.
 """
 
 import argparse
