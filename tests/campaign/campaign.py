@@ -151,7 +151,7 @@ def parts(scratch: Path) -> list[Part]:
             else Counter({"requests answered": len(found.seconds)})
         )
 
-    out, shares = scratch / "out", {"sweep": 2.0, "train": 0.8, "merge": 1.0}
+    out, shares = scratch / "out", {"sweep": 2.0, "sweep beside": 1.0, "train": 0.8, "merge": 1.0}
 
     def kinds(name: str, share: float) -> list[Part]:
         return [

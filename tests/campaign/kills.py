@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import kill_sweep
+from pretend_gpu import busy_gpu
 from trial import INTERRUPTED, REFUSED, Ended, at_operation, die, in_child
 
 from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
@@ -57,6 +58,12 @@ def run_sweep(out: Path, **request: Any) -> None:
     outcome = sweep_here(asked, SweepDirectory(out))
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
+
+
+def run_sweep_beside(out: Path) -> None:
+    """As on a GPU, whose next ensemble trains while networks are analyzed."""
+    with busy_gpu():
+        run_sweep(out)
 
 
 def run_training(out: Path) -> None:
@@ -208,13 +215,14 @@ def writers_at_once(prey: Prey, out: Path, draw: random.Random) -> str | None:
 
 
 def prey_of(scratch: Path) -> dict[str, Prey]:
-    """What the campaign kills: a sweep, training into a directory, a merge."""
+    """What the campaign kills: a sweep, one as on a GPU, training into a directory, a merge."""
     halves = [scratch / "half-1", scratch / "half-2"]
     for number, half in enumerate(halves, 1):
         ended = in_child(lambda half=half, number=number: run_sweep(half, part=(number, 2)))  # type: ignore[misc]
         assert ended.code == 0, ended.said
     return {
         "sweep": Prey(scratch, "sweep", run_sweep, kill_sweep.difference),
+        "sweep beside": Prey(scratch, "sweep-beside", run_sweep_beside, kill_sweep.difference),
         "train": Prey(scratch, "train", run_training, kill_sweep.difference),
         "merge": Prey(
             scratch,

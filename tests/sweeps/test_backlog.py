@@ -1,10 +1,8 @@
-"""Networks are analyzed while a GPU trains the next ones. Here a CPU pretends to be busy: after each
-chunk of epochs there is time for a few steps of an analysis.
-"""
+"""Networks are analyzed while a GPU trains the next ones. Here a CPU pretends to be one."""
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import kill_sweep
 import pytest
 import torch
+from pretend_gpu import busy_gpu
 
 from algophase.analysis.analyze import analyze_each
 from algophase.core.errors import InputError
@@ -22,7 +21,6 @@ from algophase.sweeps import backlog
 from algophase.sweeps.options import Options, in_parts
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep_here
-from algophase.training.run.loop import Ensemble
 from algophase.training.run.plan import PlannedEnsemble
 
 TINY = Space.from_dict(
@@ -45,17 +43,9 @@ def run(path: Path, report: Callable[[Progress], None] | None = None, **more: ob
 
 
 @pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Two steps of analysis fit into each wait. The list gets the epoch of every one of them."""
-    epochs: list[int] = []
-
-    def is_busy(ensemble: Ensemble) -> bool:
-        epochs.append(ensemble.epoch)
-        return len(epochs) % 3 > 0
-
-    monkeypatch.setattr(Ensemble, "is_busy", is_busy)
-    monkeypatch.setattr(backlog, "_has_room", lambda _group: True)
-    return epochs
+def busy() -> Iterator[list[int]]:
+    with busy_gpu() as epochs:
+        yield epochs
 
 
 @pytest.fixture
