@@ -231,10 +231,12 @@ def analyze_each(
         compute = recordings(device)
     upcoming = iter(networks)
     first = list(itertools.islice(upcoming, 1))
-    modulus = max((_modulus(network) for network in first), default=0)
+    if not first:
+        return
+    most = most_under_way(_modulus(first[0]), device)
     every = itertools.chain(first, upcoming)
     analyses = (_analysis_of(network, thresholds, device, compute) for network in every)
-    yield from run_overlapped(analyses, device, most_under_way(modulus, device))
+    yield from run_overlapped(analyses, device, most)
 
 
 def recordings(device: torch.device) -> Compute:

@@ -306,22 +306,21 @@ class _Findings:
             if self.options.snapshot_epochs and self.options.analysis:
                 moments += self._moments(space, index, trained)
         self.seconds += time.monotonic() - start
-        snapshots = {trained.id: list(_along(trained).values()) for trained in self._outcomes}
+        networks: dict[str, Network] = {}
+        snapshots: dict[str, list[Network]] = {}
+        for trained in self._outcomes:
+            if trained.network is not None:
+                networks[trained.id] = trained.network
+            along = list(_along(trained).values())
+            if along:
+                snapshots[trained.id] = along
         return Finished(
             rows=rows,
-            networks={
-                trained.id: trained.network
-                for trained in self._outcomes
-                if trained.network is not None
-            },
+            networks=networks,
             training_seconds=sum(trained.seconds for trained in self._outcomes),
             analysis_seconds=self.seconds,
             moments=moments,
-            snapshots={
-                run_id: networks
-                for run_id, networks in snapshots.items()
-                if networks and self.options.snapshot_epochs
-            },
+            snapshots=snapshots,
             beside_seconds=self.beside_seconds,
         )
 

@@ -21,7 +21,7 @@ class Options:
 
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep
-        loses.
+        loses of it; an ensemble that waits for its analysis goes back to its last checkpoint too.
     snapshot_epochs: where along training each network is analyzed too, for the table of moments.
     hidden: whether the hidden layers of the trained networks are looked at too; a request takes it
         from its space.

@@ -1,5 +1,5 @@
-"""What a sweep does with some of its runs: train them together, analyze each on the same device,
-and make their rows.
+"""What a sweep does with some of its runs: train them together, and give them to a backlog that
+analyzes each on the same device and makes their rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
