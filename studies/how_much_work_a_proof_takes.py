@@ -12,22 +12,19 @@ each on one thread: 256 fresh networks fit into one call on a machine with a GPU
 """
 
 import argparse
-import multiprocessing
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from algophase import InputError, certify, load
 from algophase.analysis.operation import on_its_group
+from algophase.core.threads import in_processes
 
 ROOT = Path(__file__).parents[1]
 SUFFIXES = (".safetensors", ".pt", ".pth")
@@ -93,21 +90,6 @@ def measured(path: Path, check: bool) -> Row | str:
     )
 
 
-def measured_in(processes: int, paths: list[Path], check: bool) -> Iterator[Row | str]:
-    """The rows of all networks, in their order."""
-    if processes == 1:
-        for path in paths:
-            yield measured(path, check)
-        return
-    with ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=torch.set_num_threads,
-        initargs=(1,),
-    ) as pool:
-        yield from pool.map(partial(measured, check=check), paths)
-
-
 def summary(rows: list[Row]) -> list[str]:
     accurate = [row for row in rows if row.accuracy >= ACCURATE]
     lines = [f"{len(accurate)} of {len(rows)} networks are right on {ACCURATE:.0%} of the pairs"]
@@ -135,7 +117,8 @@ def main() -> None:
     print("| network | what | proved right | by the compact proof | at work | seconds | checker |")
     print("|---|---|---|---|---|---|---|")
     rows = []
-    for row in measured_in(chosen.processes, networks_in(chosen.paths), chosen.check):
+    measure = partial(measured, check=chosen.check)
+    for row in in_processes(measure, networks_in(chosen.paths), chosen.processes):
         if isinstance(row, str):
             print(row, file=sys.stderr)
             continue

@@ -10,17 +10,14 @@ gallery/rivals.csv are made on an H200 by
 """
 
 import argparse
-import multiprocessing
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pandas
-import torch
 
 from algophase import load, read_runs, rivals
 from algophase.analysis.rivals.account import BY_CHANCE, PASSES, SAYS_NOTHING
 from algophase.core.palette import kind_of
+from algophase.core.threads import in_processes
 from algophase.pages.table import Table
 from algophase.runs.statistics import Share
 from algophase.storage.sweep_directory import SweepDirectory
@@ -48,26 +45,13 @@ def measure(sweeps: list[Path], out: Path, processes: int = 1) -> None:
             }
             rows.append(row)
             files.append(kept[run.run_id])
-    for row, outcomes in zip(rows, outcomes_of_all(files, processes), strict=True):
+    every_outcome = in_processes(outcomes_of, files, processes)
+    for row, outcomes in zip(rows, every_outcome, strict=True):
         row.update(outcomes)
         passing = [name for name, word in outcomes.items() if word == PASSES]
         print(f"{row['run_id']}: {', '.join(passing)}", flush=True)
     table = pandas.DataFrame(rows).sort_values("attention_rate")
     table.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
-
-
-def outcomes_of_all(files: list[Path], processes: int) -> Iterator[dict[str, str]]:
-    """In the order of the files; with several processes, each on one thread."""
-    if processes == 1:
-        yield from map(outcomes_of, files)
-        return
-    with ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=torch.set_num_threads,
-        initargs=(1,),
-    ) as pool:
-        yield from pool.map(outcomes_of, files)
 
 
 def outcomes_of(path: Path) -> dict[str, str]:

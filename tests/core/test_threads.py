@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from algophase.core.threads import side_by_side
+from algophase.core.threads import in_processes, side_by_side
 
 VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SAY = (
@@ -62,3 +62,8 @@ def test_an_error_of_the_work_is_raised_in_its_turn() -> None:
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="three"):
         next(results)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_processes_give_results_in_the_order_of_the_items(processes: int) -> None:
+    assert list(in_processes(abs, [-3, 2, -1], processes)) == [3, 2, 1]

@@ -2,9 +2,10 @@
 side by side.
 """
 
+import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -52,3 +53,22 @@ def side_by_side(
             under_way.append(pool.submit(work, item))
         while under_way:
             yield under_way.popleft().result()
+
+
+def in_processes(
+    work: Callable[[Item], Result], items: Iterable[Item], processes: int
+) -> Iterator[Result]:
+    """The result of `work` for each item, in order, with so many processes of one thread each.
+
+    One process is this one, with all its threads.
+    """
+    if processes == 1:
+        yield from map(work, items)
+        return
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=torch.set_num_threads,
+        initargs=(1,),
+    ) as pool:
+        yield from pool.map(work, items)
