@@ -13,6 +13,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
+from algophase.core.threads import one_thread
 from algophase.networks import Network, build, initialize, template
 
 
@@ -63,7 +64,9 @@ def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[
     padded network).
     """
     check_stackable(runs)
-    return stack([dict(initialize(run).named_parameters()) for run in runs], runs[0].task, padded)
+    with one_thread():  # thousands of small copies, for which several threads would only wait
+        starts = [dict(initialize(run).named_parameters()) for run in runs]
+        return stack(starts, runs[0].task, padded)
 
 
 def stack(

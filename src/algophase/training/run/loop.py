@@ -20,6 +20,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.core.progress import ignore
+from algophase.core.threads import one_thread
 from algophase.networks import Network
 from algophase.networks.stacking import take_out
 from algophase.record.layout import to_record
@@ -375,40 +376,55 @@ class Ensemble:
     def results(self) -> list[TrainedRun]:
         """Every run as it stands, in the group's order."""
         stacked = {name: value.cpu() for name, value in self.engine.export().items()}
-        return [self._result(index, stacked) for index in range(len(self.group.runs))]
+        networks = self._take_out(stacked)
+        snapshots = {epoch: self._snapshots_at(epoch) for epoch in self.snapshots}
+        results = []
+        for index, diverged_at in enumerate(self.diverged_at.tolist()):
+            along = {epoch: taken[index] for epoch, taken in snapshots.items() if index in taken}
+            results.append(self._result(index, diverged_at, networks.get(index), along))
+        return results
 
     def networks_at(self, epoch: int) -> list[Network]:
         """The networks at one of the snapshots that were taken, without those that had diverged."""
-        diverged_at = self.diverged_at.tolist()
-        networks = [
-            self._snapshot(epoch, index, diverged_at[index])
-            for index in range(len(self.group.runs))
-        ]
-        return [network for network in networks if network is not None]
+        return list(self._snapshots_at(epoch).values())
 
-    def _snapshot(self, epoch: int, index: int, diverged_at: int) -> Network | None:
-        """None for a network that had diverged: it is frozen, and no snapshot."""
-        values = self.snapshots[epoch]
-        frozen = 0 <= diverged_at <= epoch
-        if frozen or not _finite(values, index):
-            return None
-        run = self.group.runs[index]
-        network = take_out(values, index, run)
-        network.id = f"{run.run_id}.epoch{epoch}"
-        return network
+    def _snapshots_at(self, epoch: int) -> dict[int, Network]:
+        """The networks at a snapshot by their indices, without those that had diverged: they are
+        frozen.
+        """
+        taken = self._take_out(self.snapshots[epoch])
+        for index, diverged_at in enumerate(self.diverged_at.tolist()):
+            if 0 <= diverged_at <= epoch:
+                taken.pop(index, None)
+        for index, network in taken.items():
+            network.id = f"{self.group.runs[index].run_id}.epoch{epoch}"
+        return taken
 
-    def _result(self, index: int, stacked: Mapping[str, Tensor]) -> TrainedRun:
+    def _take_out(self, stacked: Mapping[str, Tensor]) -> dict[int, Network]:
+        """The networks of a stack by their indices, without those whose weights are not finite."""
+        with one_thread():  # thousands of small copies, for which several threads would only wait
+            by_tensor = [
+                torch.isfinite(value).reshape(len(value), -1).all(dim=1)
+                for value in stacked.values()
+            ]
+            is_finite = torch.stack(by_tensor).all(dim=0).tolist()
+            return {
+                index: take_out(stacked, index, run)
+                for index, run in enumerate(self.group.runs)
+                if is_finite[index]
+            }
+
+    def _result(
+        self,
+        index: int,
+        diverged_at: int,
+        network: Network | None,
+        snapshots: dict[int, Network],
+    ) -> TrainedRun:
         group = self.group
-        run = group.runs[index]
-        diverged_at = int(self.diverged_at[index])
-        snapshots = {}
-        for epoch in self.snapshots:
-            network = self._snapshot(epoch, index, diverged_at)
-            if network is not None:
-                snapshots[epoch] = network
         return TrainedRun(
-            run=run,
-            network=take_out(stacked, index, run) if _finite(stacked, index) else None,
+            run=group.runs[index],
+            network=network,
             engine=group.engine,
             device=str(group.device),
             precision=group.precision,
@@ -418,7 +434,3 @@ class Ensemble:
             diverged_at=None if diverged_at < 0 else diverged_at,
             seconds=self.seconds / len(group.runs),
         )
-
-
-def _finite(stacked: Mapping[str, Tensor], index: int) -> bool:
-    return all(bool(torch.isfinite(value[index]).all()) for value in stacked.values())
