@@ -4,12 +4,13 @@
 #
 #   TABLES (gallery)   where the tables are, one directory each
 #   KEEP (1)           networks of each verdict to keep, or none
+#   MIX (nothing)      1 continues tables that another version of the code began
 #   ARCHIVE (nothing)  after each sweep, all tables (no networks) as ARCHIVE.00, ARCHIVE.01, ... of 15 MiB, for a machine that
 #                      may be taken away; `cat ARCHIVE.* | tar --extract` brings them back, here or where the next sitting is
 #   PYTHON             the interpreter; ALGOPHASE_COMMIT the commit, needed where there is no repository
 #
 # Every sweep goes on where it stopped, and one that is complete is skipped. A table that another commit or version began is
-# refused: choose another TABLES. From the root of the project.
+# refused without MIX=1: choose another TABLES. From the root of the project.
 set -euo pipefail
 minutes=${1:?how many minutes}
 python=${PYTHON:-.venv/bin/python}
@@ -39,7 +40,9 @@ for space in "${spaces[@]}"; do
   left=$(awk "BEGIN {printf \"%.2f\", ($end - $(date +%s)) / 60}")
   if awk "BEGIN {exit !($left < 0.7)}"; then break; fi
   echo "== $space, $left minutes left"
-  "$python" -m algophase sweep "$space" --out "$table" --minutes "$left" --keep-weights "${KEEP:-1}"
+  options=(--out "$table" --minutes "$left" --keep-weights "${KEEP:-1}")
+  if [[ ${MIX:-} == 1 ]]; then options+=(--mix-versions); fi
+  "$python" -m algophase sweep "$space" "${options[@]}"
   if [[ -n ${ARCHIVE:-} ]]; then
     find "$tables" \( -name '*.parquet' -o -name sweep.json \) -print0 | tar --create --null --files-from - |
       split --bytes 15M --numeric-suffixes - "$ARCHIVE.new"

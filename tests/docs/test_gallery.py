@@ -83,7 +83,9 @@ def test_a_continued_table_is_of_one_population(name: str) -> None:
     """Kolmogorov-Smirnov tests at 1%, corrected for their number."""
     runs = Runs.read(GALLERY / name).frame
     added = runs[runs["index"] >= CONTINUED[name]]
-    runs = runs[runs["modulus"].isin(added["modulus"])]  # a sweep over moduli may have stopped early
+    runs = runs[
+        runs["modulus"].isin(added["modulus"])
+    ]  # a sweep over moduli may have stopped early
     is_new = runs["index"] >= CONTINUED[name]
     assert is_new.any()
     for column in COMPARED:
@@ -132,6 +134,9 @@ def test_the_script_makes_every_space_and_skips_what_is_complete(tmp_path: Path)
     assert first[:2] == ["fixed-width", "varying-width"]
     assert make(tmp_path, "9", "gelu", "wide", ARCHIVE="archive") == ["gelu", "wide"]
     assert make(tmp_path, "9", "layers-2", "gelu") == ["layers-2"]
+    assert "--mix-versions" not in (tmp_path / "log").read_text()
+    assert make(tmp_path, "9", "heads", MIX="1") == ["heads"]
+    assert "--mix-versions" in (tmp_path / "log").read_text()
     assert make(tmp_path, "0.5", "layers-3") == []  # too little time
     sweep_of(tmp_path / "made" / "real", [row(0)], [row(1)], space=replace(TINY, runs=2))
     assert make(tmp_path, "9", "real") == []
