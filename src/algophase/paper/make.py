@@ -178,7 +178,7 @@ def page(results: list[Made], path: Path, command: str) -> str:
         "A number of another network than the paper's is shown beside the published one and "
         '"not tested".',
         'The rule behind "supported" stands in the note; "undecided" means too few runs to say.',
-        "The note then says about how many would do, or why no further runs can.",
+        "The note then says about how many would do, counted as n is, or why no further runs can.",
         "",
     ]
     for result in results:
