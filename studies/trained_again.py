@@ -3,10 +3,14 @@
     python studies/trained_again.py                        # 64 runs, as long as it takes
     python studies/trained_again.py --minutes 5 --seed 12  # others, for so long: needs an H200
     python studies/trained_again.py gelu moduli --runs 8   # some tables
+    python studies/trained_again.py separate-vocabularies --runs 2 --seed 11 --repeat 20
 
 Every table that was made on a GPU gives one run at least, a large table more. Of a table whose rows
 have a digest of the weights, networks are compared to the bit. Where they have none, all numbers of
 the analysis are compared. A network that differs is listed with the columns that do.
+
+`--repeat` trains the same runs several times. If a run is the table's network at one time and
+another one at the next, suspect a race between kernels: its settings decide its bits.
 """
 
 import argparse
@@ -57,12 +61,18 @@ def lines_of(sample: Sample) -> list[str]:
 
 
 def train_again(
-    names: Sequence[str], tables: Path, runs: int, seed: int, minutes: float | None
+    names: Sequence[str],
+    tables: Path,
+    runs: int,
+    seed: int,
+    minutes: float | None,
+    repeat: int = 1,
 ) -> None:
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     sizes = [len(OpenTable(tables / name).read(["index"])) for name in names]
     total = to_the_bit = same = 0
-    for name, count in zip(names, shares(sizes, runs), strict=True):
+    samples = list(zip(names, shares(sizes, runs), strict=True))
+    for name, count in samples * repeat:
         if deadline is not None and time.monotonic() > deadline:
             print(f"{name}: no time left")
             continue
@@ -93,11 +103,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--repeat", type=int, default=1, help="how often to train the same runs")
     chosen = parser.parse_args()
     names = chosen.names or [
         name for name in shipped_sweeps() if is_made_on_a_gpu(chosen.tables / name)
     ]
-    train_again(names, chosen.tables, chosen.runs, chosen.seed, chosen.minutes)
+    train_again(names, chosen.tables, chosen.runs, chosen.seed, chosen.minutes, chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ def test_every_run_is_the_tables_network(
     assert int(counts[1]) + int(counts[2]) == 4
     STUDY["train_again"](["second"], tmp_path, 1, 0, 0.0)
     assert "second: no time left" in capsys.readouterr().out
+    STUDY["train_again"](["second"], tmp_path, 1, 0, None, repeat=3)
+    assert capsys.readouterr().out.count("second: of 1 run ") == 3
 
 
 def test_tables_of_a_cpu_are_left_out() -> None:
