@@ -69,13 +69,15 @@ def measured(
         outcome = sweep_here(request, SweepDirectory(Path(scratch)))
         whole = time.monotonic() - begun
     training = outcome.training_seconds
-    analysis_alone = outcome.analysis_seconds - outcome.beside_seconds
-    # building ensembles, compiling kernels, checking gradients, writing
-    other = whole - training - analysis_alone
     full_training = training * FULL / epochs
     alone = training if alone is None else alone
     overhead = (whole - alone) / (alone * FULL / epochs)
-    seconds = (full_training, outcome.analysis_seconds, outcome.beside_seconds, other)
+    seconds = (
+        full_training,
+        outcome.analysis_seconds,
+        outcome.beside_seconds,
+        outcome.other_seconds,
+    )
     each = [f"{1000 * value / runs:9.1f} ms" for value in seconds]
     when = "beside" if options.analyze_beside else "after"
     line = f"{name:22} {runs:5}  {when:8}  {'  '.join(each)}   {overhead:6.1%}"

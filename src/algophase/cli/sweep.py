@@ -229,7 +229,9 @@ def _conclude(outcome: "Outcome", path: Path) -> None:
         beside = outcome.beside_seconds / outcome.new
         line = f"seconds per run: {training:.3f} training, {analysis:.3f} analysis"
         if beside > 0:
-            line += f", {beside:.3f} of it while the GPU trained other runs"
+            line += f" ({beside:.3f} of it while the GPU trained other runs)"
+        if outcome.ended == "complete":
+            line += f", {outcome.other_seconds / outcome.new:.3f} everything else"
         echo(line, err=True)
     if outcome.without_weights:
         echo(

@@ -137,6 +137,14 @@ class Outcome:
     unfair: str = ""
     epoch: int = 0
 
+    @property
+    def other_seconds(self) -> float:
+        """Of the whole call, what was neither training nor analysis: drawing networks, checking
+        gradients, saving, and an ensemble that was not finished.
+        """
+        analysis_alone = self.analysis_seconds - self.beside_seconds
+        return self.seconds - self.training_seconds - analysis_alone
+
 
 @dataclass
 class SweepCall:
