@@ -1,7 +1,8 @@
-"""Write the table of cards in docs/engines.md: every shape compiled for every card, on a CPU.
+"""Write the table of cards in docs/engines.md, and what each kernel needs: every shape compiled for
+every card, on a CPU.
 
-python docs/generate/cards.py             # after a change of the fused engine: 20 minutes
-python docs/generate/cards.py --only 89   # print the row of one target, write nothing
+python docs/generate/cards.py           # after a change of the fused engine: compiles what changed
+python docs/generate/cards.py --again   # compiles everything: 20 minutes
 """
 
 import argparse
@@ -13,7 +14,19 @@ import triton
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/helpers"))
 
-from compiled_for_cards import CARDS, CASES, Need, needs, refusal  # noqa: E402
+from compiled_for_cards import (  # noqa: E402
+    CARDS,
+    CASES,
+    KEPT,
+    Needs,
+    compile_again,
+    kept_cases,
+    largest,
+    most_spilled,
+    read_kept,
+    taken_cases,
+    write_kept,
+)
 
 PAGE = ROOT / "docs/engines.md"
 START = "<!-- cards: written by docs/generate/cards.py -->"
@@ -24,50 +37,50 @@ HEAD = (
 )
 
 
-def row(arch: int) -> str:
+def row(arch: int, needs: Needs) -> str:
     """One target: how many of the shapes `fused` takes there, and what their kernels need."""
     names, card = CARDS[arch]
-    of_all: list[Need] = []
-    taken = 0
-    for case in CASES:
-        if refusal(arch, case) is not None:
-            continue
-        taken += 1
-        of_all += needs(arch, case)
-    cells = [f"sm_{arch}", names, f"{card.shared_memory} KB", f"{taken} of {len(CASES)}"]
-    if not of_all:
-        return f"| {' | '.join([*cells, '', ''])} |".replace("|  |", "| |")
-    largest = max(of_all, key=lambda need: need.memory)
-    worst = max(of_all, key=lambda need: need.spilled)
-    if largest.memory > card.shared_memory * 1024:
-        raise SystemExit(f"{largest.kernel} takes {largest.memory} bytes on sm_{arch}: {largest}")
-    cells.append(f"{-(-largest.memory // 1024)} KB, `{largest.kernel}`, {largest.case}")
-    cells.append(f"{worst.spilled:,} bytes per thread, `{worst.kernel}`, {worst.case}")
+    cases = taken_cases(arch)
+    cells = [f"sm_{arch}", names, f"{card.shared_memory} KB", f"{len(cases)} of {len(CASES)}"]
+    if not cases:
+        return f"| {' | '.join(cells)} | | |"
+    of_cases = [of_kernel for case in cases for of_kernel in needs.of_case(case, arch)]
+    memory, spills = largest(of_cases), most_spilled(of_cases)
+    if memory.need.memory > card.shared_memory * 1024:
+        raise SystemExit(f"{memory.kernel} takes {memory.need.memory} bytes on sm_{arch}: {memory}")
+    cells.append(f"{-(-memory.need.memory // 1024)} KB, `{memory.kernel}`, {memory.case}")
+    cells.append(f"{spills.need.spilled:,} bytes per thread, `{spills.kernel}`, {spills.case}")
     return f"| {' | '.join(cells)} |"
 
 
-def written(page: str, rows: list[str]) -> str:
+def table(needs: Needs) -> str:
+    return "\n".join([HEAD, *(row(arch, needs) for arch in CARDS)])
+
+
+def written(page: str, rows: str) -> str:
     """The page with the table in its place."""
     before, start, rest = page.partition(START)
     _, end, after = rest.partition(END)
     if not (start and end):
         raise SystemExit(f"{PAGE} has no lines {START} and {END}")
-    table = "\n".join([HEAD, *rows])
     how = f"Compiled with Triton {triton.__version__}, not run. sm_80 and sm_86 are assembled from"
     version = f"{how} the PTX of sm_89:\nTriton made the same for all three where we compared it."
-    return f"{before}{START}\n\n{table}\n\n{version}\n\n{END}{after}"
+    return f"{before}{START}\n\n{rows}\n\n{version}\n\n{END}{after}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=int, choices=CARDS, help="one target, printed")
+    parser.add_argument("--again", action="store_true", help="compile what is kept, too")
     options = parser.parse_args()
-    rows = []
-    for arch in CARDS if options.only is None else [options.only]:
-        rows.append(row(arch))
-        print(rows[-1], flush=True)
-    if options.only is None:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    needs = compile_again() if options.again else read_kept()
+    for arch in CARDS:
+        for case in kept_cases(arch):
+            needs.of_case(case, arch)
+        print(f"{len(needs.used)} kernels with those of sm_{arch}", flush=True)
+    write_kept(needs)
+    rows = table(needs)
+    print(rows)
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,37 +1,44 @@
 """What the kernels in half precision need on other cards: compiled for each here, without a GPU.
 
-    python tests/helpers/compiled_for_cards.py 89                    # every case
-    python tests/helpers/compiled_for_cards.py 89 --only "width 256"
-    python tests/helpers/compiled_for_cards.py 89 --memory-only      # a third of the time
+    python tests/helpers/compiled_for_cards.py 89 120                    # every case
+    python tests/helpers/compiled_for_cards.py 89 --only "width 256:by_rows" --again
 
 A case is compiled with the tiles that its card takes (`training/engines/cards.py`). Spills are
 counted by the assembler that Triton brings. Nothing is run.
+
+To compile every kernel for every card takes 20 minutes. So what each needs is kept in
+`tests/training/kernels/needs.txt`, under a digest of all that goes into it: the source of the
+kernel and of what it calls, its constants, the types and alignment of its arguments, the card and
+Triton's version. Only a kernel that is not kept is compiled. `docs/generate/cards.py` writes the
+file.
 """
 
 import argparse
+import hashlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
 import torch
+import triton
 from compiled_kernels import (
     FUSED,
     LOOKED_UP,
+    Launch,
     assembler_says,
     compiled,
     different,
     fused_engine,
+    source_of,
     spilled_bytes,
     training_step,
     without_assembler,
 )
 from triton import knobs
-from triton._C.libtriton import ir, nvidia, passes
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import get_ptx_version_from_options
 
 from algophase.core.settings import (
     LinearSettings,
@@ -40,7 +47,7 @@ from algophase.core.settings import (
     TaskSettings,
     TransformerSettings,
 )
-from algophase.training.engines import _in_half
+from algophase.training.engines import _compiling, _in_half
 from algophase.training.engines.cards import Card
 from algophase.training.run.plan import ENGINES
 
@@ -71,120 +78,212 @@ LARGE = {
     "2 layers gelu p 113": (TaskSettings(113), TransformerSettings(128, 2, activation="gelu")),
     "delta 1024 units p 113": (TaskSettings(113), LinearSettings("delta", 256, 1024)),
 }
-CASES: dict[str, tuple[TaskSettings, NetworkSettings]] = {**FUSED, **LARGE, **LOOKED_UP}
-
-
-_spilled: dict[str, int] = {}  # by PTX: shapes share many kernels
+Case = tuple[TaskSettings, NetworkSettings]
+CASES: dict[str, Case] = {**FUSED, **LARGE, **LOOKED_UP}
+# On an H200 these must be fast as well (`test_compiled`); those that are not among `CASES`
+FAST: dict[str, Case] = {
+    "width 512": (TaskSettings(), TransformerSettings(512)),
+    "3 layers": (TaskSettings(), TransformerSettings(128, 3)),
+    "beta p 113": (TaskSettings(113), LinearSettings("beta")),
+}
+KEPT = Path(__file__).parents[1] / "training" / "kernels" / "needs.txt"
 
 
 class Need(NamedTuple):
-    """What one kernel needs in a case. memory: bytes of shared memory. spilled: per thread."""
+    """What a kernel needs on a card.
 
-    case: str
-    kernel: str
+    memory: bytes of shared memory. spilled: bytes per thread. serialized: whether the assembler
+    puts its products one after the other.
+    """
+
     memory: int
     spilled: int
+    serialized: bool
+
+
+class Kernel(NamedTuple):
+    """digest: of its source and of what it calls, of its constants, and of the types and alignment
+    of its arguments.
+    """
+
+    name: str
+    digest: str
+
+
+class KernelNeed(NamedTuple):
+    case: str
+    kernel: str
+    need: Need
+
+
+class Needs:
+    """What kernels need, by their keys: read from the file, or compiled.
+
+    kept: as the file has it. used: what was asked for.
+    """
+
+    def __init__(self, kept: dict[str, Need]) -> None:
+        self.kept = kept
+        self.used: dict[str, Need] = {}
+
+    def of_case(self, case: str, arch: int, part_of_name: str = "") -> list[KernelNeed]:
+        """Of every kernel of a case with the tiles of a card, or of those with such names."""
+        kernels = [
+            kernel
+            for kernel in kernels_of(case, CARDS[arch][1].is_tuned)
+            if part_of_name in kernel.name
+        ]
+        self._compile_missing(case, arch, kernels)
+        return [KernelNeed(case, kernel.name, self.used[key(kernel, arch)]) for kernel in kernels]
+
+    def missing(self, case: str, arch: int) -> int:
+        """How many kernels of a case are not kept."""
+        kernels = kernels_of(case, CARDS[arch][1].is_tuned)
+        return sum(key(kernel, arch) not in self.kept for kernel in kernels)
+
+    def _compile_missing(self, case: str, arch: int, kernels: Sequence[Kernel]) -> None:
+        new = set()
+        for kernel in kernels:
+            name = key(kernel, arch)
+            if name in self.kept:
+                self.used[name] = self.kept[name]
+            elif name not in self.used:
+                new.add(kernel)
+        if not new:
+            return
+        for launch in launches_of(case, CARDS[arch][1].is_tuned):
+            kernel = kernel_of(launch)
+            if kernel in new:
+                self.used[key(kernel, arch)] = compile_for(launch, arch)
+
+
+def read_kept() -> Needs:
+    kept = {}
+    for line in KEPT.read_text(encoding="utf-8").splitlines():
+        name, memory, spilled, serialized = line.split()
+        kept[name] = Need(int(memory), int(spilled), serialized == "serialized")
+    return Needs(kept)
+
+
+def compile_again() -> Needs:
+    """Nothing is taken as known, neither by us nor by Triton's cache."""
+    knobs.compilation.always_compile = True
+    return Needs({})
+
+
+def write_kept(needs: Needs) -> None:
+    """Keep what was asked for, and nothing else."""
+    lines = []
+    for name, need in sorted(needs.used.items()):
+        products = "serialized" if need.serialized else "overlapped"
+        lines.append(f"{name} {need.memory} {need.spilled} {products}\n")
+    KEPT.write_text("".join(lines), encoding="utf-8")
+
+
+def key(kernel: Kernel, arch: int) -> str:
+    """A digest of all that decides what a kernel needs on a card."""
+    # which instructions multiply matrices on a card is decided there
+    products = Path(_compiling.__file__).read_text(encoding="utf-8")
+    parts = (kernel.digest, arch, triton.__version__, products)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def kernel_of(launch: Launch) -> Kernel:
+    return Kernel(launch.kernel.__name__, f"{source_of(launch).hash()} {launch.options}")
+
+
+@cache
+def kernels_of(case: str, is_tuned: bool) -> tuple[Kernel, ...]:
+    """Of a case, without its tensors, which may take gigabytes."""
+    return tuple(map(kernel_of, launches_of(case, is_tuned)))
+
+
+def launches_of(case: str, is_tuned: bool) -> list[Launch]:
+    """One launch of each kernel of a case. is_tuned: with the tiles of an H200, else with the
+    smaller ones of all other cards.
+    """
+    settings = {**CASES, **FAST}[case]
+    card = next(card for _, card in CARDS.values() if card.is_tuned == is_tuned)
+    with mock.patch.object(_in_half, "card_of", return_value=card):
+        return different(training_step(fused_engine(*settings)))
+
+
+def compile_for(launch: Launch, arch: int) -> Need:
+    target = GPUTarget("cuda", arch, 32)
+    compiled_target = GPUTarget("cuda", 89, 32) if arch in SAME_AS_89 else target
+    with mock.patch.object(knobs.runtime, "add_stages_inspection_hook", without_assembler):
+        kernel = compiled(launch, compiled_target)
+    ptx = kernel.asm["ptx"].replace(f"sm_{compiled_target.arch}", f"sm_{arch}")
+    lines = assembler_says(ptx, target)
+    serialized = any("serialized" in line for line in lines)
+    return Need(kernel.metadata.shared, spilled_bytes(lines), serialized)
 
 
 def refusal(arch: int, case: str) -> str | None:
     """Why the fused engine does not take a case on a card, or None if it does."""
-    run = RunSettings(*CASES[case])
+    run = RunSettings(*{**CASES, **FAST}[case])
     card = CARDS[arch][1]
     with mock.patch.object(_in_half, "card_of", return_value=card):
         return ENGINES["fused"](run).unsupported(run, torch.device("cuda"))
 
 
-@contextmanager
-def memory_is_enough() -> Iterator[None]:
-    """Kernels are compiled until their memory is known. Nothing is translated for LLVM."""
-
-    def hook(*arguments: Any) -> tuple[str, str] | None:
-        if not arguments:  # its part of cache keys
-            return "memory only", "memory only"
-        backend, stages, options, _, capability = arguments
-        version = get_ptx_version_from_options(options, backend.target.arch)
-        stages["llir"] = partial(with_memory, capability=capability, version=version)
-        stages["ptx"] = stages["cubin"] = nothing
-        return None
-
-    with mock.patch.object(knobs.runtime, "add_stages_inspection_hook", hook):
-        yield
+def taken_cases(arch: int) -> list[str]:
+    """Cases that the fused engine takes on a card."""
+    return [case for case in CASES if refusal(arch, case) is None]
 
 
-def with_memory(module: Any, metadata: dict[str, Any], capability: int, version: int) -> str:
-    """Triton's passes up to the one that lays out shared memory."""
-    manager = ir.pass_manager(module.context)
-    passes.ttgpuir.add_combine_tensor_select_and_if(manager)
-    passes.ttgpuir.add_allocate_warp_groups(manager)
-    passes.convert.add_scf_to_cf(manager)
-    passes.gluon.add_inliner(manager)
-    nvidia.passes.ttgpuir.add_allocate_shared_memory_nv(manager, capability, version)
-    manager.run(module, "memory")
-    metadata["shared"] = module.get_int_attr("ttg.shared")
-    # what `triton.compile` asks of every kernel
-    metadata["name"] = "nothing"
-    metadata["tmem_size"] = 0
-    return ""
+def kept_cases(arch: int) -> list[str]:
+    """Cases that the file has for a card."""
+    return [*taken_cases(arch), *(FAST if CARDS[arch][1].is_tuned else ())]
 
 
-def nothing(_source: str, _metadata: dict[str, Any]) -> str:
-    return ""
+def largest(of_cases: Sequence[KernelNeed]) -> KernelNeed:
+    return max(of_cases, key=lambda of_kernel: of_kernel.need.memory)
 
 
-def needs(arch: int, case: str, *, spills: bool = True) -> Iterator[Need]:
-    """Of every kernel of a case with the tiles of a card. spills: else only memory is known."""
-    target, card = GPUTarget("cuda", arch, 32), CARDS[arch][1]
-    compiled_target = GPUTarget("cuda", 89, 32) if arch in SAME_AS_89 else target
-    with mock.patch.object(_in_half, "card_of", return_value=card):
-        launches = different(training_step(fused_engine(*CASES[case])))
-    until_ptx = mock.patch.object(knobs.runtime, "add_stages_inspection_hook", without_assembler)
-    with until_ptx if spills else memory_is_enough():
-        for launch in launches:
-            kernel = compiled(launch, compiled_target)
-            spilled = 0
-            if spills:
-                ptx = kernel.asm["ptx"].replace(f"sm_{compiled_target.arch}", f"sm_{arch}")
-                if ptx not in _spilled:
-                    _spilled[ptx] = spilled_bytes(assembler_says(ptx, target))
-                spilled = _spilled[ptx]
-            yield Need(case, launch.kernel.__name__, kernel.metadata.shared, spilled)
+def most_spilled(of_cases: Sequence[KernelNeed]) -> KernelNeed:
+    return max(of_cases, key=lambda of_kernel: of_kernel.need.spilled)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("arch", type=int, choices=CARDS)
-    parser.add_argument("--only", default="", help="a part of the names of the cases")
+    parser.add_argument("arch", type=int, nargs="+", choices=CARDS)
     parser.add_argument(
-        "--skip", action="append", default=[], help="a part of the names of cases to leave out"
+        "--only",
+        action="append",
+        metavar="CASE[:KERNEL]",
+        help="parts of the names of a case and of its kernels",
     )
-    parser.add_argument("--memory-only", action="store_true", help="do not count spills")
-    parser.add_argument("--most-spilled", type=int, help="bytes per thread that are too many")
+    parser.add_argument("--again", action="store_true", help="compile what is kept, too")
+    parser.add_argument("--kept", action="store_true", help="compile nothing")
     options = parser.parse_args()
-    limit = CARDS[options.arch][1].shared_memory * 1024
-    most_spilled = float("inf") if options.most_spilled is None else options.most_spilled
-    bad = 0
-    for case in CASES:
-        if options.only not in case or any(part in case for part in options.skip):
-            continue
-        reason = refusal(options.arch, case)
-        if reason is not None:
-            print(f"{case}: not taken, {reason}", flush=True)
-            continue
-        of_case = list(needs(options.arch, case, spills=not options.memory_only))
-        largest = max(of_case, key=lambda need: need.memory)
-        worst = max(of_case, key=lambda need: need.spilled)
-        fits = largest.memory <= limit and worst.spilled <= most_spilled
-        bad += not fits
-        spills = f"spills {worst.spilled} bytes ({worst.kernel})"
-        if options.memory_only:
-            spills = "spills not counted"
+    needs = compile_again() if options.again else read_kept()
+    new = 0
+    for arch in options.arch:
+        for case in [*CASES, *(FAST if CARDS[arch][1].is_tuned else ())]:
+            for choice in options.only or [""]:
+                case_part, _, kernel_part = choice.partition(":")
+                if case_part not in case:
+                    continue
+                reason = refusal(arch, case)
+                if reason is not None:
+                    print(f"sm_{arch}: {case}: not taken, {reason}")
+                elif options.kept and needs.missing(case, arch):
+                    new += needs.missing(case, arch)
+                else:
+                    print_needs(arch, needs.of_case(case, arch, kernel_part))
+    if new:
+        print(f"{new} kernels are not in {KEPT.name}: run python docs/generate/cards.py")
+    return int(new > 0)
+
+
+def print_needs(arch: int, of_case: Sequence[KernelNeed]) -> None:
+    for case, kernel, need in of_case:
+        products = ", products serialized" if need.serialized else ""
         print(
-            f"{case}: {largest.memory / 1024:.0f} KB ({largest.kernel}), "
-            f"{spills}"
-            f"{'' if fits else '  TOO MUCH'}",
+            f"sm_{arch}: {case}: {kernel}: {need.memory} bytes, spills {need.spilled}{products}",
             flush=True,
         )
-    return int(bad > 0)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ from algophase.training.run.plan import ENGINES
 
 H200 = GPUTarget("cuda", 90, 32)
 PTXAS = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
-SHARED_MEMORY = 227 * 1024  # bytes that a program may have
 LAUNCH_OPTIONS = {"num_warps": 4, "num_stages": 3}  # with Triton's defaults
 POINTERS = {
     torch.float64: "*fp64",
@@ -139,8 +138,8 @@ def recorded() -> Iterator[list[Launch]]:
         JITFunction.run = run
 
 
-def compiled(launch: Launch, target: GPUTarget = H200) -> Any:
-    """What Triton makes of a launch for a card."""
+def source_of(launch: Launch) -> ASTSource:
+    """What Triton compiles: the kernel, its constants, and the types and alignment of the rest."""
     signature, aligned = {}, {}
     for index, (name, value) in enumerate(launch.arguments.items()):
         if name in launch.constants:
@@ -150,9 +149,13 @@ def compiled(launch: Launch, target: GPUTarget = H200) -> Any:
         signature[name] = POINTERS[value.dtype] if is_tensor else "i32"
         if (value.data_ptr() if is_tensor else value) % 16 == 0:
             aligned[(index,)] = [["tt.divisibility", 16]]
-    source = ASTSource(launch.kernel, signature, constexprs=launch.constants, attrs=aligned)
+    return ASTSource(launch.kernel, signature, constexprs=launch.constants, attrs=aligned)
+
+
+def compiled(launch: Launch, target: GPUTarget = H200) -> Any:
+    """What Triton makes of a launch for a card."""
     with products_for(int(target.arch) // 10):
-        return triton.compile(source, target=target, options=launch.options)
+        return triton.compile(source_of(launch), target=target, options=launch.options)
 
 
 def instructions(ptx: str, name: str) -> list[str]:
@@ -262,21 +265,6 @@ def spilled_bytes(said: list[str]) -> int:
     """Per thread, by what the assembler says."""
     spills = re.findall("([0-9]+) bytes spill stores", "\n".join(said))
     return max(map(int, spills), default=0)
-
-
-def problems(launches: list[Launch]) -> Iterator[str]:
-    """What the assembler says of kernels that are slow or do not fit: products one after the other,
-    more than 64 bytes spilled per thread, more shared memory than there is."""
-    for launch in different(launches):
-        name, kernel = launch.kernel.__name__, compiled(launch)
-        said = assembler_says(kernel.asm["ptx"], H200)
-        if spilled_bytes(said) > 64:
-            yield f"{name} spills {spilled_bytes(said)} bytes"
-        for line in said:
-            if "serialized" in line:
-                yield f"{name} {line.strip()}"
-        if kernel.metadata.shared > SHARED_MEMORY:
-            yield f"{name} needs {kernel.metadata.shared} bytes of shared memory"
 
 
 def without_assembler(*arguments: Any) -> tuple[str, str] | None:
