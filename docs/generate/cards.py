@@ -17,7 +17,6 @@ sys.path.insert(0, str(ROOT / "tests/helpers"))
 from compiled_for_cards import (  # noqa: E402
     CARDS,
     CASES,
-    KEPT,
     Needs,
     compile_again,
     kept_cases,
