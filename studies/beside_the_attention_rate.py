@@ -133,7 +133,7 @@ def draw_field() -> "Figure":
     decay.set(xlabel="weight decay", title="more weight decay, earlier Clocks")
     by_modulus(modulus)
     boundaries(data, "data", "training_fraction")
-    data.set(xlabel="share of pairs to train on", title="more data: nearly the same boundary")
+    data.set(xlabel="share of pairs to train on", title="more data, slightly earlier Clocks")
     return figure
 
 

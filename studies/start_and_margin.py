@@ -1,7 +1,8 @@
 """Do the start *and* the avoidance of sums predict key frequencies better than the start alone?
 
     python studies/start_and_margin.py                       # gallery/fixed-width: a minute
-    python studies/start_and_margin.py heads decay data      # the tables that the plan was made on
+    python studies/start_and_margin.py heads decay data      # the tables that the plan was made on;
+                                                             # two of them have grown since
 
 The plan is studies/plans/start_and_margin.md. It was committed before fixed-width was looked at.
 """

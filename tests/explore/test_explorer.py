@@ -159,14 +159,14 @@ def test_a_network_of_an_older_table_is_analyzed_when_it_is_asked_for(
         tmp_path / "older",
     )  # which has the paper's labels alone
     shutil.copytree(newer, older)
-    (shard,) = older.rglob("runs.parquet")
-    table = read_shard(shard)
-    ours = [
-        name
-        for name in table.column_names
-        if name in OURS or name.startswith(("program.", "instances."))
-    ]
-    shard.write_bytes(encode_table(table.drop_columns(ours), provenance(shard)))
+    for shard in older.rglob("runs.parquet"):
+        table = read_shard(shard)
+        ours = [
+            name
+            for name in table.column_names
+            if name in OURS or name.startswith(("program.", "instances."))
+        ]
+        shard.write_bytes(encode_table(table.drop_columns(ours), provenance(shard)))
     explorer = Explorer(Networks(open_sweep(older), older, tmp_path))
     settled(explorer.networks, "6b10ba113d06")
     panel = explorer.show_network(View(run="6b10ba113d06"), "run")

@@ -302,7 +302,7 @@ class Runs:
         version that made it.
 
         Example:
-            >>> runs = Runs.read("moduli")  # made before there were short cycles
+            >>> runs = Runs.read("moduli")  # begun before there were short cycles
             >>> int((runs.decided()["_verdict"] != runs["_verdict"]).sum())
             15
         """
