@@ -83,9 +83,8 @@ def test_a_continued_table_is_of_one_population(name: str) -> None:
     """Kolmogorov-Smirnov tests at 1%, corrected for their number."""
     runs = Runs.read(GALLERY / name).frame
     added = runs[runs["index"] >= CONTINUED[name]]
-    runs = runs[
-        runs["modulus"].isin(added["modulus"])
-    ]  # a sweep over moduli may have stopped early
+    # a sweep over moduli may have stopped early
+    runs = runs[runs["modulus"].isin(added["modulus"])]
     is_new = runs["index"] >= CONTINUED[name]
     assert is_new.any()
     for column in COMPARED:
