@@ -8,11 +8,17 @@ training time.
 `--both` runs each space twice, with and without analyses while a GPU trains the next networks. With
 fewer epochs than the paper's 20,000 the share is of what 20,000 would have taken at the same
 rate.
+
+`--profile` lists the functions in which the time of the host went: what is neither training nor
+analysis passes while a GPU has nothing to do.
 """
 
 import argparse
+import cProfile
+import pstats
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +29,7 @@ from algophase.sweeps.shipped_spaces import PAPER_SPACES, find_space
 from algophase.sweeps.sweep import Request, sweep_here
 
 FULL = 20_000
+FUNCTIONS_SHOWN = 80  # of a profile
 
 
 def main() -> None:
@@ -33,6 +40,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--ensemble-size", type=int)
     parser.add_argument("--both", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     chosen = parser.parse_args()
     print(
         "space                   runs  analyzed     training/run  analysis/run   beside/run  "
@@ -47,8 +55,11 @@ def main() -> None:
                 snapshot_epochs=find_space(name).snapshots,
                 analyze_beside=beside,
             )
-            line, training = measured(name, chosen.runs, chosen.epochs, options, alone)
+            with cProfile.Profile() if chosen.profile else nullcontext() as profile:
+                line, training = measured(name, chosen.runs, chosen.epochs, options, alone)
             print(line, flush=True)
+            if profile is not None:
+                pstats.Stats(profile).sort_stats("cumulative").print_stats(FUNCTIONS_SHOWN)
             alone = training
 
 
