@@ -320,6 +320,35 @@ def test_it_says_where_it_stands(tmp_path: Path) -> None:
     assert {done for done, _, _ in seen} >= {0, 2, 4, 6}
 
 
+def test_the_time_left_is_told_when_the_speed_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before that, building the first ensemble is nearly all of the time that has passed."""
+    request = Request(TINY, 6, options=CPU)
+    directory = SweepDirectory(tmp_path)
+    seen: list[Progress] = []
+    now = 1000.0
+    monkeypatch.setattr("algophase.sweeps.sweep.time.monotonic", lambda: now)
+    with directory.hold("this test"):
+        _, call = begin(request, request.members(), directory, seen.append)
+    call.started = now
+    call.show()
+    now += 3
+    call.under_way = call.work_left / 20_000  # an epoch
+    call.show()
+    now += 30
+    call.show()
+    call.under_way = call.work_left / 4
+    call.show()
+    call.work = call.work_left
+    call.work_left = call.under_way = 0.0
+    call.show()
+    left = [progress.time_left for progress in seen]
+    assert left[:2] == ["", ""]
+    assert left[2] != ""
+    assert left[3:] == ["1:39 left", "0:00 left"]
+
+
 def test_weights_are_kept_for_each_verdict(tmp_path: Path) -> None:
     run(tmp_path, 5, keep_weights=2)
     table = SweepDirectory(tmp_path)

@@ -44,6 +44,10 @@ log = logging.getLogger(__name__)
 # Of a call's first ensemble: a smaller one is not faster in proportion, and each attempt takes
 # time
 MOST_CUTS = 2
+# Before one of these, the start of the first ensemble is most of the time: at epoch 1 of 20,000 a
+# sweep of three minutes said "28:54:47 left".
+LEAST_SHARE = 0.002
+LEAST_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -214,11 +218,13 @@ class SweepCall:
         seconds = time.monotonic() - self.started
         work_done = self.work + self.under_way
         work_left = self.work_left - self.under_way
+        share = work_done / (work_done + work_left) if work_left > 0 else 1.0
+        is_steady = work_done > 0 and (share >= LEAST_SHARE or seconds >= LEAST_SECONDS)
         progress = replace(
             training,
             title=f"{self.done:,} of {len(self.runs):,} runs",
-            share=work_done / (work_done + work_left) if work_left > 0 else 1.0,
-            seconds_left=work_left * seconds / work_done if work_done > 0 else math.nan,
+            share=share,
+            seconds_left=work_left * seconds / work_done if is_steady else math.nan,
             done=self.done,
             total=len(self.runs),
             new=self.new,
