@@ -159,7 +159,8 @@ class Needs:
 
 def read_kept() -> Needs:
     kept = {}
-    for line in KEPT.read_text(encoding="utf-8").splitlines():
+    _, *lines = KEPT.read_text(encoding="utf-8").splitlines()  # the first has Triton's version
+    for line in lines:
         name, memory, spilled, serialized = line.split()
         kept[name] = Need(int(memory), int(spilled), serialized == "serialized")
     return Needs(kept)
@@ -173,7 +174,7 @@ def compile_again() -> Needs:
 
 def write_kept(needs: Needs) -> None:
     """Keep what was asked for, and nothing else."""
-    lines = []
+    lines = [f"triton=={triton.__version__}\n"]
     for name, need in sorted(needs.used.items()):
         products = "serialized" if need.serialized else "overlapped"
         lines.append(f"{name} {need.memory} {need.spilled} {products}\n")

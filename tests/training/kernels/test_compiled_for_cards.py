@@ -15,9 +15,14 @@ from typing import NamedTuple
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton is not installed")
+triton = pytest.importorskip("triton", reason="Triton is not installed")
 
 ROOT = Path(__file__).parents[3]
+KEPT_OF, *_ = Path(__file__).with_name("needs.txt").read_text(encoding="utf-8").splitlines()
+of_this_triton = pytest.mark.skipif(
+    f"triton=={triton.__version__}" != KEPT_OF,
+    reason=f"needs.txt is of {KEPT_OF}, and here is {triton.__version__}",
+)
 HELPERS = ROOT / "tests" / "helpers"
 # Cases that only the H200 has, and all that must be fast there
 FAST = {"width 512", "3 layers", "beta p 113"}
@@ -104,6 +109,11 @@ TARGETS = (80, 86, 89, 90, 100, 120)
 SPILLS_COUNTED = {89: ("p 113", "beta"), 120: ("p 113", "beta")}
 
 
+def test_what_is_kept_is_of_the_pinned_triton() -> None:
+    assert KEPT_OF in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+
+@of_this_triton
 @pytest.mark.slow
 def test_all_fit_and_need_what_the_docs_say() -> None:
     """By what is kept of each kernel. One that is not kept fails.
@@ -132,6 +142,7 @@ def test_all_fit_and_need_what_the_docs_say() -> None:
     assert [line for line in fast if line.serialized or line.spilled > 64] == []
 
 
+@of_this_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", [89, 90, 100, 120])
 def test_what_is_kept_is_what_is_compiled(arch: int) -> None:
