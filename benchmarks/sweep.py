@@ -89,9 +89,9 @@ def measured(
         outcome.beside_seconds,
         outcome.other_seconds,
     )
-    each = [f"{1000 * value / runs:9.1f} ms" for value in seconds]
+    cells = [f"{1000 * value / runs:9.1f} ms" for value in seconds]
     when = "beside" if options.analyze_beside else "after"
-    line = f"{name:22} {runs:5}  {when:8}  {'  '.join(each)}   {overhead:6.1%}"
+    line = f"{name:22} {runs:5}  {when:8}  {'  '.join(cells)}   {overhead:6.1%}"
     return line, training
 
 

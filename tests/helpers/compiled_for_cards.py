@@ -15,8 +15,9 @@ file.
 
 import argparse
 import hashlib
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -80,12 +81,15 @@ LARGE = {
 }
 Case = tuple[TaskSettings, NetworkSettings]
 CASES: dict[str, Case] = {**FUSED, **LARGE, **LOOKED_UP}
-# On an H200 these must be fast as well (`test_compiled`); those that are not among `CASES`
-FAST: dict[str, Case] = {
+# Compiled for an H200 alone
+H200_CASES: dict[str, Case] = {
     "width 512": (TaskSettings(), TransformerSettings(512)),
     "3 layers": (TaskSettings(), TransformerSettings(128, 3)),
     "beta p 113": (TaskSettings(113), LinearSettings("beta")),
 }
+EVERY_CASE = CASES | H200_CASES
+# Which instructions multiply matrices on a card is decided there
+PRODUCTS = Path(_compiling.__file__).read_text(encoding="utf-8")
 KEPT = Path(__file__).parents[1] / "training" / "kernels" / "needs.txt"
 
 
@@ -128,33 +132,19 @@ class Needs:
 
     def of_case(self, case: str, arch: int, part_of_name: str = "") -> list[KernelNeed]:
         """Of every kernel of a case with the tiles of a card, or of those with such names."""
-        kernels = [
-            kernel
-            for kernel in kernels_of(case, CARDS[arch][1].is_tuned)
-            if part_of_name in kernel.name
-        ]
-        self._compile_missing(case, arch, kernels)
-        return [KernelNeed(case, kernel.name, self.used[key(kernel, arch)]) for kernel in kernels]
+        kernels = kernels_of(case, CARDS[arch][1].is_tuned)
+        keys = {kernel: key(kernel, arch) for kernel in kernels if part_of_name in kernel.name}
+        known = self.kept | self.used
+        unknown = {kernel for kernel, name in keys.items() if name not in known}
+        if unknown:
+            known |= compiled_needs(case, arch, unknown)
+        self.used |= {name: known[name] for name in keys.values()}
+        return [KernelNeed(case, kernel.name, known[name]) for kernel, name in keys.items()]
 
     def missing(self, case: str, arch: int) -> int:
         """How many kernels of a case are not kept."""
         kernels = kernels_of(case, CARDS[arch][1].is_tuned)
         return sum(key(kernel, arch) not in self.kept for kernel in kernels)
-
-    def _compile_missing(self, case: str, arch: int, kernels: Sequence[Kernel]) -> None:
-        new = set()
-        for kernel in kernels:
-            name = key(kernel, arch)
-            if name in self.kept:
-                self.used[name] = self.kept[name]
-            elif name not in self.used:
-                new.add(kernel)
-        if not new:
-            return
-        for launch in launches_of(case, CARDS[arch][1].is_tuned):
-            kernel = kernel_of(launch)
-            if kernel in new:
-                self.used[key(kernel, arch)] = compile_for(launch, arch)
 
 
 def read_kept() -> Needs:
@@ -166,8 +156,8 @@ def read_kept() -> Needs:
     return Needs(kept)
 
 
-def compile_again() -> Needs:
-    """Nothing is taken as known, neither by us nor by Triton's cache."""
+def none_kept() -> Needs:
+    """Every kernel is compiled when it is asked for: Triton's cache is left out, too."""
     knobs.compilation.always_compile = True
     return Needs({})
 
@@ -183,9 +173,7 @@ def write_kept(needs: Needs) -> None:
 
 def key(kernel: Kernel, arch: int) -> str:
     """A digest of all that decides what a kernel needs on a card."""
-    # which instructions multiply matrices on a card is decided there
-    products = Path(_compiling.__file__).read_text(encoding="utf-8")
-    parts = (kernel.digest, arch, triton.__version__, products)
+    parts = (kernel.digest, arch, triton.__version__, PRODUCTS)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -203,13 +191,23 @@ def launches_of(case: str, is_tuned: bool) -> list[Launch]:
     """One launch of each kernel of a case. is_tuned: with the tiles of an H200, else with the
     smaller ones of all other cards.
     """
-    settings = {**CASES, **FAST}[case]
     card = next(card for _, card in CARDS.values() if card.is_tuned == is_tuned)
     with mock.patch.object(_in_half, "card_of", return_value=card):
-        return different(training_step(fused_engine(*settings)))
+        return different(training_step(fused_engine(*EVERY_CASE[case])))
 
 
-def compile_for(launch: Launch, arch: int) -> Need:
+def compiled_needs(case: str, arch: int, kernels: Collection[Kernel]) -> dict[str, Need]:
+    """What these kernels of a case need on a card, by their keys."""
+    needs = {}
+    for launch in launches_of(case, CARDS[arch][1].is_tuned):
+        kernel = kernel_of(launch)
+        if kernel in kernels:
+            needs[key(kernel, arch)] = need_of(launch, arch)
+    return needs
+
+
+def need_of(launch: Launch, arch: int) -> Need:
+    """By compiling it."""
     target = GPUTarget("cuda", arch, 32)
     compiled_target = GPUTarget("cuda", 89, 32) if arch in SAME_AS_89 else target
     with mock.patch.object(knobs.runtime, "add_stages_inspection_hook", without_assembler):
@@ -222,28 +220,27 @@ def compile_for(launch: Launch, arch: int) -> Need:
 
 def refusal(arch: int, case: str) -> str | None:
     """Why the fused engine does not take a case on a card, or None if it does."""
-    run = RunSettings(*{**CASES, **FAST}[case])
+    run = RunSettings(*EVERY_CASE[case])
     card = CARDS[arch][1]
     with mock.patch.object(_in_half, "card_of", return_value=card):
         return ENGINES["fused"](run).unsupported(run, torch.device("cuda"))
 
 
+def cases_for(arch: int) -> list[str]:
+    """Cases that are compiled for a card, if the fused engine takes them there."""
+    return list(EVERY_CASE if CARDS[arch][1].is_tuned else CASES)
+
+
 def taken_cases(arch: int) -> list[str]:
-    """Cases that the fused engine takes on a card."""
-    return [case for case in CASES if refusal(arch, case) is None]
+    return [case for case in cases_for(arch) if refusal(arch, case) is None]
 
 
-def kept_cases(arch: int) -> list[str]:
-    """Cases that the file has for a card."""
-    return [*taken_cases(arch), *(FAST if CARDS[arch][1].is_tuned else ())]
-
-
-def largest(of_cases: Sequence[KernelNeed]) -> KernelNeed:
-    return max(of_cases, key=lambda of_kernel: of_kernel.need.memory)
-
-
-def most_spilled(of_cases: Sequence[KernelNeed]) -> KernelNeed:
-    return max(of_cases, key=lambda of_kernel: of_kernel.need.spilled)
+def chosen_cases(arches: Sequence[int], choices: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Cards, cases, and parts of kernels' names. choices: parts of names, "CASE" or "CASE:KERNEL"."""
+    for arch, case, choice in itertools.product(arches, EVERY_CASE, choices):
+        part_of_case, _, part_of_kernel = choice.partition(":")
+        if part_of_case in case and case in cases_for(arch):
+            yield arch, case, part_of_kernel
 
 
 def main() -> int:
@@ -258,22 +255,18 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="compile what is kept, too")
     parser.add_argument("--kept", action="store_true", help="compile nothing")
     options = parser.parse_args()
-    needs = compile_again() if options.again else read_kept()
+    needs = none_kept() if options.again else read_kept()
     new = 0
-    for arch in options.arch:
-        for case in [*CASES, *(FAST if CARDS[arch][1].is_tuned else ())]:
-            for choice in options.only or [""]:
-                case_part, _, kernel_part = choice.partition(":")
-                if case_part not in case:
-                    continue
-                reason = refusal(arch, case)
-                if reason is not None:
-                    print(f"sm_{arch}: {case}: not taken, {reason}")
-                elif options.kept and needs.missing(case, arch):
-                    new += needs.missing(case, arch)
-                else:
-                    print_needs(arch, needs.of_case(case, arch, kernel_part))
-    if new:
+    for arch, case, part_of_kernel in chosen_cases(options.arch, options.only or [""]):
+        reason = refusal(arch, case)
+        if reason is not None:
+            print(f"sm_{arch}: {case}: not taken, {reason}")
+            continue
+        missing = needs.missing(case, arch) if options.kept else 0
+        if missing == 0:
+            print_needs(arch, needs.of_case(case, arch, part_of_kernel))
+        new += missing
+    if new > 0:
         print(f"{new} kernels are not in {KEPT.name}: run python docs/generate/cards.py")
     return int(new > 0)
 

@@ -17,6 +17,8 @@ import pytest
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
+from compiled_for_cards import H200_CASES  # noqa: E402
+
 ROOT = Path(__file__).parents[3]
 KEPT_OF, *_ = Path(__file__).with_name("needs.txt").read_text(encoding="utf-8").splitlines()
 of_this_triton = pytest.mark.skipif(
@@ -24,9 +26,9 @@ of_this_triton = pytest.mark.skipif(
     reason=f"needs.txt is of {KEPT_OF}, and here is {triton.__version__}",
 )
 HELPERS = ROOT / "tests" / "helpers"
-# Cases that only the H200 has, and all that must be fast there
-FAST = {"width 512", "3 layers", "beta p 113"}
-FAST_CASES = FAST | {
+# Cases that must be fast on an H200
+FAST_CASES = {
+    *H200_CASES,
     "width 128",
     "width 256",
     "width 384",
@@ -126,7 +128,7 @@ def test_all_fit_and_need_what_the_docs_say() -> None:
     """
     every_line = lines_of(*TARGETS, "--kept")
     for arch in TARGETS:
-        lines = [line for line in every_line if line.arch == arch and line.case not in FAST]
+        lines = [line for line in every_line if line.arch == arch and line.case not in H200_CASES]
         row = row_of(arch)
         cases = {line.case for line in lines}
         assert row.taken == f"{len(cases)} of {len(cases)}"
